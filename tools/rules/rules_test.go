@@ -1,0 +1,16 @@
+package rules_test
+
+import (
+	"testing"
+
+	"github.com/seed38e7925c/parley/tools/rules"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+func TestRevision(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), rules.Revision, "github.com/seed38e7925c/parley/a", "github.com/seed38e7925c/parley/internal/era")
+}
+
+func TestSleep(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), rules.Sleep, "b")
+}
