@@ -1,0 +1,100 @@
+package schema
+
+import "github.com/google/jsonschema-go/jsonschema"
+
+// meter counts, before the library is let loose, how often it could at most apply a schema to a part of the value. It walks every
+// branch, also those that the library would skip, so that the count is an upper bound whatever the values are. The library itself
+// cannot be stopped: a schema of a few lines can make it work for years ({"allOf":[a,a]}, a = {"allOf":[b,b]}, …).
+type meter struct {
+	c     *Compiled
+	steps int
+}
+
+// maxFrames bounds the depth of recursion: schemas within schemas times values within values.
+const maxFrames = 20_000
+
+// schema charges for applying s to v and reports whether the steps suffice.
+func (m *meter) schema(s *jsonschema.Schema, v *Value, depth int) bool {
+	m.steps -= 1 + m.extra(s, v)
+	if m.steps < 0 || depth > maxFrames {
+		return false
+	}
+	for _, target := range m.c.refs[s] {
+		if !m.schema(target, v, depth+1) {
+			return false
+		}
+	}
+	for c := range inPlace(s) {
+		if !m.schema(c, v, depth+1) {
+			return false
+		}
+	}
+	switch v.Kind {
+	case '[':
+		return m.items(s, v, depth+1)
+	case '{':
+		return m.members(s, v, depth+1)
+	}
+	return true
+}
+
+// extra charges for the keywords that cost more than a step. A step is about a microsecond.
+func (m *meter) extra(s *jsonschema.Schema, v *Value) int {
+	const perStep = 256
+	n := len(s.Enum)/4 + len(s.Required)/16
+	if size := m.c.costs[s]; size > 0 {
+		switch v.Kind {
+		case '"':
+			n += len(v.Text) * size / perStep
+		case '{':
+			for _, member := range v.Members {
+				n += 1 + len(member.Name)*size/perStep
+			}
+		}
+	}
+	if s.UniqueItems && v.Kind == '[' || s.Enum != nil || s.Const != nil {
+		n += len(v.Raw) / 16
+	}
+	return n
+}
+
+func (m *meter) items(s *jsonschema.Schema, v *Value, depth int) bool {
+	for i, item := range v.Items {
+		for _, list := range [][]*jsonschema.Schema{s.PrefixItems, s.ItemsArray} {
+			if i < len(list) && !m.schema(list[i], item, depth) {
+				return false
+			}
+		}
+		for _, c := range [...]*jsonschema.Schema{s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems} {
+			if c != nil && !m.schema(c, item, depth) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (m *meter) members(s *jsonschema.Schema, v *Value, depth int) bool {
+	m.steps -= len(s.Properties) / 16 // looked up one by one
+	for _, member := range v.Members {
+		c, listed := s.Properties[member.Name]
+		if listed && !m.schema(c, member.Value, depth) {
+			return false
+		}
+		for _, c := range s.PatternProperties {
+			if !m.schema(c, member.Value, depth) {
+				return false
+			}
+		}
+		if c := s.AdditionalProperties; c != nil && !listed && !m.schema(c, member.Value, depth) {
+			return false
+		}
+		if c := s.UnevaluatedProperties; c != nil && !m.schema(c, member.Value, depth) {
+			return false
+		}
+		if c := s.PropertyNames; c != nil && !m.schema(c, &Value{Kind: '"', Text: member.Name, Raw: []byte(member.Name)}, depth) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,100 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Defaults returns the value with the schema's defaults in place of absent members, and is the value itself when nothing is missing.
+// Defaults of required members are not applied, as those must be sent. Members are looked for through properties, items, prefixItems
+// and $ref; alternatives (anyOf and the like) are not followed. What is there already keeps its bytes. The result is not validated.
+func (c *Compiled) Defaults(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) > c.limits.InstanceBytes {
+		return nil, fmt.Errorf("%w: the value has %d bytes, more than %d", ErrExpensive, len(raw), c.limits.InstanceBytes)
+	}
+	v, err := ParseValue(raw, c.limits.InstanceDepth)
+	if err != nil {
+		return nil, err
+	}
+	d := defaults{c: c, steps: c.limits.Steps}
+	out, changed, err := d.fill(nil, c.root, v)
+	if err != nil || !changed {
+		return raw, err
+	}
+	return out, nil
+}
+
+type defaults struct {
+	c     *Compiled
+	steps int
+}
+
+// fill appends v with defaults; changed tells whether it differs from its text.
+func (d *defaults) fill(dst []byte, s *jsonschema.Schema, v *Value) (out []byte, changed bool, err error) {
+	for hops := 0; s != nil && len(d.c.refs[s]) > 0 && d.c.nested[s] == nil && s.Items == nil; hops++ {
+		s = d.c.refs[s][0] // acyclic, as Compile has checked
+	}
+	if d.steps--; d.steps < 0 || len(dst) > d.c.limits.InstanceBytes {
+		return nil, false, fmt.Errorf("%w: applying defaults takes too long or makes the value too large", ErrExpensive)
+	}
+	switch {
+	case s != nil && v.Kind == '{':
+		return d.object(dst, s, v)
+	case s != nil && v.Kind == '[':
+		return d.array(dst, s, v)
+	}
+	return append(dst, v.Raw...), false, nil
+}
+
+func (d *defaults) object(dst []byte, s *jsonschema.Schema, v *Value) (out []byte, changed bool, err error) {
+	present := make(map[string]bool, len(v.Members))
+	dst = append(dst, '{')
+	for i, m := range v.Members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		present[m.Name] = true
+		dst = append(appendString(dst, m.Name), ':')
+		var differs bool
+		if dst, differs, err = d.fill(dst, s.Properties[m.Name], m.Value); err != nil {
+			return nil, false, err
+		}
+		changed = changed || differs
+	}
+	if p := d.c.nested[s]; p != nil {
+		for _, prop := range p.list {
+			if prop.schema.Default == nil || present[prop.name] || p.required[prop.name] {
+				continue
+			}
+			if dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			dst = append(append(appendString(dst, prop.name), ':'), prop.schema.Default...)
+			changed = true
+		}
+	}
+	return append(dst, '}'), changed, nil
+}
+
+func (d *defaults) array(dst []byte, s *jsonschema.Schema, v *Value) (out []byte, changed bool, err error) {
+	dst = append(dst, '[')
+	for i, item := range v.Items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		sub := s.Items
+		for _, list := range [][]*jsonschema.Schema{s.PrefixItems, s.ItemsArray} {
+			if i < len(list) {
+				sub = list[i]
+			}
+		}
+		var differs bool
+		if dst, differs, err = d.fill(dst, sub, item); err != nil {
+			return nil, false, err
+		}
+		changed = changed || differs
+	}
+	return append(dst, ']'), changed, nil
+}

@@ -1,0 +1,63 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+)
+
+// DefaultMaxProblems is how many problems a ValidationError lists.
+const DefaultMaxProblems = 20
+
+// Problem is one reason why a value was not accepted.
+type Problem struct {
+	Path    string // JSON Pointer of the value; "" is the whole value
+	Keyword string // the schema keyword that was violated, "json" for malformed JSON, "value" for what a Go type refused
+	Message string // what was expected and what was found, without the path
+}
+
+// ValidationError lists the problems of a value. It is written for whoever has to repair the value: a person or a model.
+type ValidationError struct {
+	Problems []Problem
+	More     bool // there were more problems than listed
+}
+
+// Error returns every problem, one a line when there are several.
+func (e *ValidationError) Error() string {
+	var b strings.Builder
+	if len(e.Problems) != 1 || e.More {
+		b.WriteString(strconv.Itoa(len(e.Problems)))
+		if e.More {
+			b.WriteString(" or more")
+		}
+		b.WriteString(" problems:\n")
+	}
+	for i, p := range e.Problems {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if p.Path == "" {
+			b.WriteString("the value ")
+		} else {
+			b.WriteString(p.Path)
+			b.WriteByte(' ')
+		}
+		b.WriteString(p.Message)
+	}
+	return b.String()
+}
+
+// problem makes a ValidationError of a single problem.
+func problem(path, keyword, message string) *ValidationError {
+	return &ValidationError{Problems: []Problem{{Path: path, Keyword: keyword, Message: message}}}
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// appendPointer appends one reference token to a JSON Pointer.
+func appendPointer(path []byte, token string) []byte {
+	path = append(path, '/')
+	if strings.ContainsAny(token, "~/") {
+		token = pointerEscaper.Replace(token)
+	}
+	return append(path, token...)
+}
