@@ -169,13 +169,13 @@ func (b ContentBlocks) MarshalJSONTo(enc *jsontext.Encoder) error {
 }
 
 func encodeContent(enc *jsontext.Encoder, c Content) error {
-	if m, ok := c.(json.MarshalerTo); ok && !isNilContent(c) {
+	if m, ok := c.(json.MarshalerTo); ok && !nilContent(c) {
 		return m.MarshalJSONTo(enc)
 	}
 	return errNilContent
 }
 
-func isNilContent(c Content) bool {
+func nilContent(c Content) bool {
 	switch c := c.(type) {
 	case nil:
 		return true

@@ -32,6 +32,9 @@ type ElicitParams struct {
 // ElicitAction is what a person did about a question.
 type ElicitAction string
 
+// Action is a short name for ElicitAction.
+type Action = ElicitAction
+
 // The actions.
 const (
 	ActionAccept  ElicitAction = "accept"  // answered; for a link, agreed to visit it

@@ -40,6 +40,9 @@ func (l LoggingLevel) Severity() int {
 	return 0
 }
 
+// Valid reports whether l is one of the levels.
+func (l LoggingLevel) Valid() bool { return l.Severity() > 0 }
+
 // SetLevelParams are the params of logging/setLevel. Up to 2025-11-25.
 type SetLevelParams struct {
 	Meta Meta `json:"_meta,omitzero"`

@@ -65,7 +65,7 @@ type PromptMessage struct {
 
 // MarshalJSONTo writes the message. It fails if it has no content.
 func (m *PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if isNilContent(m.Content) {
+	if nilContent(m.Content) {
 		return errNilContent
 	}
 	return json.MarshalEncode(enc, &struct {

@@ -102,6 +102,6 @@ type Root struct {
 // ListRootsResult is the result of roots/list. Roots are deprecated since 2026-07-28.
 type ListRootsResult struct {
 	// Meta exists up to 2025-11-25.
-	Meta  Meta    `json:"_meta,omitzero"`
-	Roots []*Root `json:"roots"`
+	Meta  Meta   `json:"_meta,omitzero"`
+	Roots []Root `json:"roots"`
 }

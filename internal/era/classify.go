@@ -53,6 +53,7 @@ type Headers struct {
 	ProtocolVersion Header // MCP-Protocol-Version
 	Method          Header // Mcp-Method
 	Name            Header // Mcp-Name
+	SessionID       bool   // Mcp-Session-Id was sent
 }
 
 // Input is what [Classify] decides by: facts about one message that was decoded without error.
@@ -60,7 +61,8 @@ type Input struct {
 	Transport Transport
 	// Supported is the set of revisions served; members beyond the known revisions are ignored.
 	Supported Set
-	// Session: over HTTP, Mcp-Session-Id was sent; over a byte stream, initialize was answered on it.
+	// Session: the message belongs to a session: over a byte stream, initialize was answered on it. Over HTTP,
+	// Headers.SessionID says the same.
 	Session bool
 
 	// Kind and Method are those of the message.
@@ -150,11 +152,16 @@ func Classify(in *Input) Verdict {
 	return classifyLegacy(in)
 }
 
+// session reports whether the message belongs to a session, or says so.
+func (in *Input) session() bool {
+	return in.Session || in.Transport == TransportHTTP && in.Headers.SessionID
+}
+
 // consistentLegacy reports whether a message of a session repeats the session's own legacy revision in _meta. It is
 // harmless, and refusing it would break a session that works.
 func (in *Input) consistentLegacy() bool {
 	r, ok := Parse(in.MetaVersion)
-	if !ok || !in.Session || !in.Supported.Legacy().Has(r) {
+	if !ok || !in.session() || !in.Supported.Legacy().Has(r) {
 		return false
 	}
 	return in.Transport == TransportStream || in.Headers.ProtocolVersion.is(in.MetaVersion)
@@ -278,7 +285,7 @@ func classifyLegacy(in *Input) Verdict {
 	}
 	rev, known := Parse(h.Value)
 	if h.Count == 1 && known && legacy.Has(rev) {
-		if in.Session {
+		if in.session() {
 			return Verdict{Outcome: Legacy, Revision: rev, Reason: ReasonSession}
 		}
 		return Verdict{Outcome: Legacy, Revision: rev, Reason: ReasonHeader}
@@ -286,7 +293,7 @@ func classifyLegacy(in *Input) Verdict {
 	switch {
 	case h.Count > 1:
 		return refuse(jsonrpc.CodeInvalidRequest, statusBadRequest, HeaderProtocolVersion+" header was sent more than once")
-	case in.Supported.Modern() == 0, known && rev.Legacy(), in.Session && !known:
+	case in.Supported.Modern() == 0, known && rev.Legacy(), in.session() && !known:
 		return refuse(jsonrpc.CodeInvalidRequest, statusBadRequest, HeaderProtocolVersion+" header names "+quote(h.Value)+
 			", but this server serves "+list(in.Supported))
 	case in.Kind == jsonrpc.Notification:
@@ -297,7 +304,7 @@ func classifyLegacy(in *Input) Verdict {
 
 func legacyStream(in *Input) Verdict {
 	switch {
-	case in.Session:
+	case in.session():
 		return Verdict{Outcome: Legacy, Reason: ReasonSession}
 	case in.Supported.Modern() == 0:
 		return Verdict{Outcome: Legacy, Reason: ReasonOnlyLegacy}
@@ -310,7 +317,7 @@ func legacyStream(in *Input) Verdict {
 
 func noHeader(in *Input) Verdict {
 	switch {
-	case in.Session:
+	case in.session():
 		return Verdict{Outcome: Legacy, Reason: ReasonSession}
 	case in.Supported.Has(R20250326):
 		return Verdict{Outcome: Legacy, Revision: R20250326, Reason: ReasonNoHeader}
@@ -327,10 +334,10 @@ func noHeader(in *Input) Verdict {
 func classifyResponse(in *Input) Verdict {
 	if in.Supported.Legacy() != 0 {
 		if in.Transport == TransportStream {
-			if in.Session {
+			if in.session() {
 				return Verdict{Outcome: Legacy, Reason: ReasonSession}
 			}
-		} else if rev, ok := Parse(in.Headers.ProtocolVersion.Value); ok && rev.Legacy() || in.Session && !in.Headers.ProtocolVersion.Present() {
+		} else if rev, ok := Parse(in.Headers.ProtocolVersion.Value); ok && rev.Legacy() || in.session() && !in.Headers.ProtocolVersion.Present() {
 			return classifyLegacy(in)
 		}
 	}
