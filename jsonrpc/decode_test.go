@@ -177,3 +177,27 @@ func TestDecodeDepth(t *testing.T) {
 	decoded(t, `{"jsonrpc":"2.0","id":1,"method":"m","params":["`+strings.Repeat(`[{\"\\`, 4000)+`",`+strings.Repeat("[{}],", 4000)+"1]}")
 	refused(t, `"`+strings.Repeat("[", 4000), jsonrpc.CodeParseError)
 }
+
+func TestDecodeBeginning(t *testing.T) {
+	tests := []struct {
+		data   string
+		id     jsonrpc.ID
+		method string
+		answer bool
+	}{
+		{`{"jsonrpc":"2.0","id":1,"result":{"a":"xxxx`, jsonrpc.IntID(1), "", true},
+		{`{"jsonrpc":"2.0","id":"a","error":{"co`, jsonrpc.StringID("a"), "", true},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"resu`, jsonrpc.IntID(1), "tools/call", false},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"x`, jsonrpc.IntID(1), "", false},
+		{`{"result":{"a":1},"jsonrpc":"2.0","id":7}`, jsonrpc.IntID(7), "", true},
+		{`{"result":{"a":`, jsonrpc.ID{}, "", true},
+		{`{"id":{},"me`, jsonrpc.ID{}, "", false},
+		{"", jsonrpc.ID{}, "", false}, {"aaaa", jsonrpc.ID{}, "", false}, {"[1", jsonrpc.ID{}, "", false}, {`{`, jsonrpc.ID{}, "", false},
+	}
+	for _, tt := range tests {
+		m := jsonrpc.DecodeBeginning([]byte(tt.data))
+		if m.ID != tt.id || m.Method != tt.method || (m.Error != nil) != tt.answer {
+			t.Errorf("DecodeBeginning(%s) = %+v", tt.data, m)
+		}
+	}
+}

@@ -57,3 +57,41 @@ func syntaxError(data []byte) error {
 	}
 	return d.end()
 }
+
+// DecodeBeginning returns what the beginning of a message says of whom it is
+// for, when the rest is not at hand: an id and a method that come before the
+// cut, and an Error if it looks like a response. It is a guess, good for telling
+// the sender, or whoever waits for the response, that the message was refused.
+func DecodeBeginning(data []byte) Message {
+	d := decoders.Get().(*decoder)
+	defer d.release()
+	d.reset(data)
+	var m Message
+	if d.text.PeekKind() != '{' {
+		return m
+	}
+	if _, err := d.text.ReadToken(); err != nil {
+		return m
+	}
+	answer := false
+	for d.text.PeekKind() == '"' {
+		name, err := d.text.ReadValue()
+		if err != nil {
+			break
+		}
+		which := memberOf(name)
+		answer = answer || which&(memberResult|memberError) != 0
+		v, err := d.text.ReadValue()
+		if err != nil {
+			break // here it was cut
+		}
+		d.set(which, v)
+	}
+	m.ID, m.Method = d.m.ID, d.m.Method
+	if answer && m.Method == "" {
+		m.Error = errCut
+	}
+	return m
+}
+
+var errCut = invalid("only the beginning of the message was read")
