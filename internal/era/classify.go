@@ -191,12 +191,12 @@ func checkMeta(in *Input) Verdict {
 	case in.MetaVersionState == Absent:
 		return refuse(jsonrpc.CodeInvalidParams, statusBadRequest, "missing _meta[\""+MetaProtocolVersion+"\"] in params: every "+
 			"request names its protocol revision; this server serves "+list(in.Supported))
-	case in.MetaVersionState == Bad:
+	case in.MetaVersionState != Valid:
 		return refuse(jsonrpc.CodeInvalidParams, statusBadRequest, "_meta[\""+MetaProtocolVersion+"\"] must be a string")
 	case in.MetaCapabilities == Absent:
 		return refuse(jsonrpc.CodeInvalidParams, statusBadRequest, "missing _meta[\""+MetaClientCapabilities+"\"] in params: every "+
 			"request declares the client's capabilities, if only {}")
-	case in.MetaCapabilities == Bad:
+	case in.MetaCapabilities != Valid:
 		return refuse(jsonrpc.CodeInvalidParams, statusBadRequest, "_meta[\""+MetaClientCapabilities+"\"] must be an object")
 	}
 	return Verdict{}
@@ -240,7 +240,7 @@ func checkName(in *Input, param string) Verdict {
 func modernNotification(in *Input) Verdict {
 	claim := ""
 	switch {
-	case in.MetaVersionState == Bad:
+	case in.MetaVersionState != Valid && in.MetaVersionState != Absent:
 		return refuse(jsonrpc.CodeInvalidParams, statusBadRequest, "_meta[\""+MetaProtocolVersion+"\"] must be a string")
 	case in.MetaVersionState == Valid:
 		claim = in.MetaVersion

@@ -189,11 +189,7 @@ func parse(dec *jsontext.Decoder) (any, error) {
 	case '"':
 		return tok.String(), nil
 	case '0':
-		r, ok := new(big.Rat).SetString(tok.String())
-		if !ok {
-			return nil, fmt.Errorf("number %s", tok.String())
-		}
-		return Number(r.RatString()), nil
+		return number(tok.String())
 	case '[':
 		list := []any{}
 		for dec.PeekKind() != ']' {
@@ -220,6 +216,19 @@ func parse(dec *jsontext.Decoder) (any, error) {
 		_, err := dec.ReadToken()
 		return object, err
 	}
+}
+
+// number returns the canonical form of a number. An exponent of more than four digits is kept as it is written: its
+// fraction would not fit into memory.
+func number(s string) (any, error) {
+	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 5 {
+		return Number(s), nil
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok {
+		return nil, fmt.Errorf("number %s", s)
+	}
+	return Number(r.RatString()), nil
 }
 
 // Number is an exact number as [Parse] returns it.
