@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Runs a command in each Go module.   scripts/each.sh go vet ./...
-set -euo pipefail
+# Runs a command in each Go module, and fails when it fails in one.   scripts/each.sh go vet ./...
+set -uo pipefail
 cd "$(dirname "$0")/.."
+failed=0
 for module in $(scripts/modules.sh); do
 	echo "== $module: $*"
-	(cd "$module" && "$@")
+	(cd "$module" && "$@") || failed=1
 done
+exit "$failed"

@@ -30,17 +30,8 @@ func lint(t *testing.T, files map[string]string) []finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	files["go.mod"] = "module " + module + "\n\ngo 1.26.0\n"
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := write(t, files)
 	config, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
 	if err != nil {
 		t.Fatal(err)

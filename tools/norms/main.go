@@ -23,7 +23,7 @@ var (
 )
 
 func main() {
-	out, err := exec.Command("scripts/files.sh").Output() //nolint:noctx // a program that lives as long as its child
+	out, err := exec.Command("scripts/files.sh").Output()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "norms: cannot list the files:", err)
 		os.Exit(1)

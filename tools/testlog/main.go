@@ -58,7 +58,7 @@ func (l *log) read(r io.Reader) error {
 
 func (l *log) line(line string) {
 	var e event
-	if json.Unmarshal([]byte(line), &e) != nil { //nolint:forbidigo // the go command writes it, and writes it right
+	if json.Unmarshal([]byte(line), &e) != nil {
 		fmt.Fprint(l.w, line)
 		return
 	}
