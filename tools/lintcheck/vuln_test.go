@@ -30,7 +30,7 @@ func TestVulnerabilities(t *testing.T) {
 		})
 	}
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/index/modules.json.gz" {
+		if r.Method == http.MethodGet {
 			panic(http.ErrAbortHandler) // the connection breaks
 		}
 	}))
