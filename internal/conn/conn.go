@@ -98,6 +98,7 @@ type Conn struct {
 	mu sync.Mutex
 	s  state // by update only
 
+	jobs       chan *work    // for reserved workers
 	wake       chan struct{} // tells the writer that the queue is not empty any more
 	ended      chan struct{} // closed when nothing more will be read
 	refused    chan struct{} // closed when nothing more will be accepted for writing
@@ -114,6 +115,7 @@ type Conn struct {
 func New(r io.ReadCloser, w io.WriteCloser, h Handler, o *Options) *Conn {
 	c := &Conn{
 		r: r, w: w, h: h, opts: o.withDefaults(),
+		jobs:       make(chan *work, maxIdleWorkers),
 		wake:       make(chan struct{}, 1),
 		ended:      make(chan struct{}),
 		refused:    make(chan struct{}),

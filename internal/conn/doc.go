@@ -8,7 +8,8 @@
 //
 // A Conn has two goroutines of its own, a reader, which [Conn.Run] starts, and a
 // writer, which the first message to be written starts, and one for each piece of
-// work started with [Conn.Go]. Run waits for all of them.
+// work started with [Conn.Go], some of which are kept for further work. Run waits
+// for all of them.
 //
 // # Who owns the bytes
 //

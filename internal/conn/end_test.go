@@ -162,6 +162,23 @@ func TestStuckWork(t *testing.T) {
 	})
 }
 
+// Work may end its goroutine, as a test's FailNow does.
+func TestWorkEndsGoroutine(t *testing.T) {
+	h := funcs{message: func(ctx context.Context, c *conn.Conn, m *jsonrpc.Message) {
+		must(t, c.Go(ctx, m.ID, func(context.Context) {
+			must(t, c.Write(&jsonrpc.Message{ID: m.ID, Result: m.Params}))
+			if string(m.Params) == "[]" {
+				runtime.Goexit()
+			}
+		}))
+	}}
+	a, _ := pair(t, funcs{}, h, nil)
+	for range 100 {
+		call(t, a, "[]")
+		call(t, a, "{}")
+	}
+}
+
 // deaf cannot be interrupted, like a standard input that blocks.
 type deaf struct{ release chan struct{} }
 

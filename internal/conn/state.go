@@ -13,8 +13,11 @@ type state struct {
 	calls    map[jsonrpc.ID]*call // outgoing requests that wait for a response
 	incoming map[jsonrpc.ID]*work // incoming requests without a response yet
 	working  int                  // pieces of work that have not returned
-	idle     chan struct{}        // closed when working is 0, if somebody waits
-	slot     chan struct{}        // closed when working falls, if the reader waits
+	slot     chan struct{}        // closed when inFlight falls, if the reader waits
+
+	workers     int           // goroutines that do work or wait for more
+	idleWorkers int           // those of them that wait and are not reserved
+	idle        chan struct{} // closed when workers is 0, if somebody waits
 
 	queued  int // responses in the queue
 	leaving int // responses that are being written
@@ -87,12 +90,12 @@ func (c *Conn) working() (n int) {
 	return n
 }
 
-// idle returns a channel that is closed when no work is left. It is called
-// after the end, when no work can be added.
+// idle returns a channel that is closed when no worker is left. It is called
+// after the end, when none can be added.
 func (c *Conn) idle() (done <-chan struct{}) {
 	c.update(func(s *state) {
 		done = waiter(&s.idle)
-		if s.working == 0 {
+		if s.workers == 0 {
 			signal(&s.idle)
 		}
 	})
