@@ -86,11 +86,14 @@ type PaginatedParams struct {
 	Cursor *Cursor `json:"cursor,omitzero"`
 }
 
-// Params of the lists.
 type (
-	ListToolsParams             = PaginatedParams
-	ListPromptsParams           = PaginatedParams
-	ListResourcesParams         = PaginatedParams
+	// ListToolsParams are the params of tools/list.
+	ListToolsParams = PaginatedParams
+	// ListPromptsParams are the params of prompts/list.
+	ListPromptsParams = PaginatedParams
+	// ListResourcesParams are the params of resources/list.
+	ListResourcesParams = PaginatedParams
+	// ListResourceTemplatesParams are the params of resources/templates/list.
 	ListResourceTemplatesParams = PaginatedParams
 )
 

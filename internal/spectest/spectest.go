@@ -10,11 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// TB is the part of testing.TB that is used here.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+	Skipf(format string, args ...any)
+}
 
 // Schema is the part of JSON Schema that the published schemas use.
 type Schema struct {
@@ -36,7 +44,7 @@ type Document struct {
 }
 
 // Dir returns the directory with one directory per revision. It skips the test when the schemas are not there.
-func Dir(t testing.TB) string {
+func Dir(t TB) string {
 	t.Helper()
 	if root := os.Getenv("PARLEY_SHARED"); root != "" {
 		return filepath.Join(root, "spec", "schema")
@@ -57,7 +65,7 @@ func Dir(t testing.TB) string {
 }
 
 // Load reads the schema of one revision, named as on the wire.
-func Load(t testing.TB, revision string) *Document {
+func Load(t TB, revision string) *Document {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(Dir(t), revision, "schema.json"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +95,7 @@ type Example struct {
 }
 
 // Examples reads the examples of one revision.
-func Examples(t testing.TB, revision string) []Example {
+func Examples(t TB, revision string) []Example {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(Dir(t), revision, "examples", "*", "*.json"))
 	if err != nil {
