@@ -221,18 +221,26 @@ const maxSize = 1<<31 - 1
 
 func readSize(field func(*jsonschema.Schema) **int) readKeyword {
 	return func(_ *builder, s *jsonschema.Schema, v *Value, at string) error {
-		d, ok := parseDecimal(string(v.Raw))
-		if v.Kind != '0' || !ok || !d.integer() || d.sign() < 0 {
+		size, ok := ParseSize(v)
+		if !ok {
 			return wrong(at, "must be an integer of 0 or more, not %s", describe(v.Raw))
 		}
-		n, ok := d.int64()
-		if !ok || n > maxSize {
-			n = maxSize
-		}
-		size := int(n)
 		*field(s) = &size
 		return nil
 	}
+}
+
+// ParseSize reads a number of 0 or more without fraction; numbers larger than any size are cut.
+func ParseSize(v *Value) (size int, ok bool) {
+	d, ok := parseDecimal(string(v.Raw))
+	if v.Kind != '0' || !ok || !d.integer() || d.sign() < 0 {
+		return 0, false
+	}
+	n, ok := d.int64()
+	if !ok || n > maxSize {
+		n = maxSize
+	}
+	return int(n), true
 }
 
 func readSchema(field func(*jsonschema.Schema) **jsonschema.Schema) readKeyword {

@@ -122,3 +122,9 @@ func (d decimal) plain() (string, bool) {
 	}
 	return s, true
 }
+
+// IsNumber reports whether s is a number in JSON syntax.
+func IsNumber(s string) bool {
+	_, ok := parseDecimal(s)
+	return ok
+}

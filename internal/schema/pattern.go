@@ -37,3 +37,9 @@ func compileSized(pattern string, longest int) (*regexp.Regexp, int, error) {
 	}
 	return re, len(prog.Inst), nil
 }
+
+// ValidPattern reports whether a regular expression can be checked: RE2, and within the bounds of length and size.
+func ValidPattern(pattern string) bool {
+	_, err := compilePattern(pattern, maxPattern)
+	return err == nil
+}

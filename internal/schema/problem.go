@@ -3,6 +3,7 @@ package schema
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // DefaultMaxProblems is how many problems a ValidationError lists.
@@ -38,10 +39,28 @@ func (e *ValidationError) Error() string {
 		if p.Path == "" {
 			b.WriteString("the value ")
 		} else {
-			b.WriteString(p.Path)
+			b.WriteString(printable(p.Path))
 			b.WriteByte(' ')
 		}
-		b.WriteString(p.Message)
+		b.WriteString(printable(p.Message))
+	}
+	return b.String()
+}
+
+// printable escapes what could act on a terminal or change how text reads: control and format characters. Line breaks stay.
+func printable(s string) string {
+	hidden := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if !hidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String()
 }

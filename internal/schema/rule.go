@@ -41,7 +41,6 @@ type Rule struct {
 	Minimum, Maximum     string // JSON numbers; "" is no bound
 	Elem                 *Rule
 	MinItems, MaxItems   *int
-	Unique               bool
 	Members              *Members
 
 	bits         int // size of the Go number; 0 is no limit

@@ -175,7 +175,7 @@ func (w *walker) array(r *Rule, i int) int {
 		return malformed
 	}
 	w.depth++
-	start, n := i, 0
+	n := 0
 	i = skipSpace(w.src, i+1)
 	for i < len(w.src) && w.src[i] != ']' {
 		if n > 0 {
@@ -194,7 +194,7 @@ func (w *walker) array(r *Rule, i int) int {
 		return malformed
 	}
 	w.depth--
-	return w.arraySize(r, start, i+1, n)
+	return w.arraySize(r, i+1, n)
 }
 
 func (w *walker) item(r *Rule, i, n int) int {
@@ -208,34 +208,14 @@ func (w *walker) item(r *Rule, i, n int) int {
 	return i
 }
 
-func (w *walker) arraySize(r *Rule, start, end, n int) int {
+func (w *walker) arraySize(r *Rule, end, n int) int {
 	if r.MinItems != nil && n < *r.MinItems {
 		return w.stop(w.bad("minItems", "must have at least "+count(*r.MinItems, "item")+"; found "+strconv.Itoa(n)), end)
 	}
 	if r.MaxItems != nil && n > *r.MaxItems {
 		return w.stop(w.bad("maxItems", "must have at most "+count(*r.MaxItems, "item")+"; found "+strconv.Itoa(n)), end)
 	}
-	if r.Unique && !uniqueItems(w.src[start:end]) {
-		return w.stop(w.bad("uniqueItems", "must not have the same item twice"), end)
-	}
 	return end
-}
-
-// uniqueItems compares the items of an array of scalars by their canonical text.
-func uniqueItems(array []byte) bool {
-	v, err := ParseValue(array, MaxDepth)
-	if err != nil {
-		return false
-	}
-	seen := make(map[string]bool, len(v.Items))
-	for _, item := range v.Items {
-		raw := jsontext.Value(bytes.Clone(item.Raw))
-		if err := raw.Canonicalize(); err != nil || seen[string(raw)] {
-			return false
-		}
-		seen[string(raw)] = true
-	}
-	return true
 }
 
 func count(n int, noun string) string {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -67,7 +68,7 @@ func (w *walker) member(r *Rule, m *members, i int) int {
 	if i = skipSpace(w.src, i+1); i >= len(w.src) {
 		return malformed
 	}
-	mark := len(w.path)
+	mark, before := len(w.path), len(w.edits)
 	if w.collect {
 		w.path = appendPointer(w.path, shorten(string(name), 80))
 	}
@@ -81,20 +82,20 @@ func (w *walker) member(r *Rule, m *members, i int) int {
 		return end
 	}
 	if m.dropped {
-		w.closeGap(m, start)
+		w.closeGap(m, start, before)
 	}
 	m.kept++
 	m.keptEnd = end
 	return end
 }
 
-// closeGap removes the dropped members before src[to].
-func (w *walker) closeGap(m *members, to int) {
+// closeGap removes the dropped members before the kept one at src[to], whose own edits start at index at.
+func (w *walker) closeGap(m *members, to, at int) {
 	var comma []byte
-	if m.kept > 0 && to < len(w.src) && w.src[to] != '}' {
+	if m.kept > 0 {
 		comma = []byte(",")
 	}
-	w.edits = append(w.edits, edit{m.keptEnd, to, comma})
+	w.edits = slices.Insert(w.edits, at, edit{m.keptEnd, to, comma})
 	m.dropped = false
 }
 

@@ -1,0 +1,79 @@
+package form
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed38e7925c/parley/internal/schema"
+)
+
+// ValidationError lists what is wrong with an answer; each problem's Path is the JSON Pointer of a field.
+type ValidationError = schema.ValidationError
+
+// Problem is one thing that is wrong with an answer.
+type Problem = schema.Problem
+
+// Check judges the content of an accepted answer: types, options, lengths, bounds, formats, required fields, and that nothing was
+// answered that was not asked. Absent content (nil or null) is the empty answer, which is right for a form without required fields.
+// Values are never coerced: "42" is no integer. A null for an optional field counts as no answer. The error is a *ValidationError.
+func (f *Form) Check(content json.RawMessage) error {
+	content, err := answer(content)
+	if err != nil {
+		return err
+	}
+	return f.rule.Check(content)
+}
+
+// Normalize is Check, except that fields that were not asked are dropped rather than refused; it returns the answer with the defaults of
+// optional fields that were not answered. Required fields are never filled in: what a person must say is not invented.
+func (f *Form) Normalize(content json.RawMessage) (json.RawMessage, error) {
+	content, err := answer(content)
+	if err != nil {
+		return nil, err
+	}
+	return f.rule.Normalize(content)
+}
+
+func answer(content json.RawMessage) (json.RawMessage, error) {
+	if len(content) > MaxBytes {
+		return nil, &ValidationError{Problems: []Problem{{Keyword: "size", Message: fmt.Sprintf("has %d bytes; at most %d are allowed", len(content), MaxBytes)}}}
+	}
+	if content == nil || jsontext.Value(content).Kind() == 'n' && jsontext.Value(content).IsValid() {
+		return json.RawMessage("{}"), nil
+	}
+	return content, nil
+}
+
+// Defaults returns the defaults of all fields as an answer: what a form holds before anything was typed.
+func (f *Form) Defaults() json.RawMessage {
+	dst := []byte{'{'}
+	for i := range f.Fields {
+		fd := &f.Fields[i]
+		if fd.Default == nil {
+			continue
+		}
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, fd.Name), ':')
+		dst = append(dst, fd.Default...)
+	}
+	return append(dst, '}')
+}
+
+// Decode turns the content of an accepted answer into T, with the checks and defaults of [Of]. Fields that T does not have are dropped.
+func Decode[T any](content json.RawMessage) (T, error) {
+	var v T
+	f, err := Of[T]()
+	if err != nil {
+		return v, err
+	}
+	content, err = f.Normalize(content)
+	if err != nil {
+		return v, err
+	}
+	err = schema.For[T]().Decode(content, &v)
+	return v, err
+}
