@@ -93,6 +93,8 @@ type Elicitation struct {
 	Titles bool
 	// Multi: a field may take several choices.
 	Multi bool
+	// Pattern: text may have a pattern. The pages of 2025-11-25 say so; no schema does.
+	Pattern bool
 }
 
 // Structured says what may stand in structuredContent of a tool result.
@@ -285,7 +287,7 @@ var table = [Latest + 1]Rules{
 		Revision: R20251125, Handshake: true, UniqueIDs: true, ProgressBothWays: true, CancelOverHTTP: true,
 		Elicitation: Elicitation{
 			Form: true, URL: true, ID: true, CompleteNotice: true, RequiredError: true,
-			Defaults: true, Titles: true, Multi: true,
+			Defaults: true, Titles: true, Multi: true, Pattern: true,
 		},
 		SamplingTools:          true,
 		CodeResourceNotFound:   CodeResourceNotFound,

@@ -98,6 +98,15 @@ func TestRulesOfTheTable(t *testing.T) {
 	}
 }
 
+// TestPattern: only the pages of 2025-11-25 have patterns in forms.
+func TestPattern(t *testing.T) {
+	for _, rev := range era.All() {
+		if rev.Rules().Elicitation.Pattern != (rev == era.R20251125) {
+			t.Errorf("%s", rev)
+		}
+	}
+}
+
 func TestMethods(t *testing.T) {
 	for _, c := range []struct {
 		method string
