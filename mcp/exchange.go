@@ -1,0 +1,52 @@
+package mcp
+
+import (
+	"context"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
+	"github.com/seed38e7925c/parley/internal/era"
+)
+
+// An Exchange is one message from a client together with what its transport knows about it. It is the seam between transports and
+// the core: package mcphttp, the stream front end of this package, gateways and serverless hosts all fill an Exchange and hand it to
+// [Server.Admit] and then [Server.Serve]. An Exchange belongs to one message; it is not reused and not copied after Admit.
+type Exchange struct {
+	// Message is the decoded request or notification. Its raw fields must stay valid until Serve has returned.
+	Message *jsonrpc.Message
+	// Principal is the verified caller, nil when anonymous.
+	Principal *Principal
+	// Headers are the mirrored HTTP headers, nil on every other transport.
+	Headers *Headers
+	// Session is the handshake-era session that the message arrived in, nil in revision 2026-07-28 and before initialize.
+	Session *Session
+	// Stream carries notifications, and in the handshake era requests, that belong to this exchange back to the client before its
+	// response. It may be nil: then such messages are dropped, and asking over it is unavailable.
+	Stream Stream
+
+	params   requestParams // params read once, by Admit
+	admitted bool
+	revision Revision
+}
+
+// Headers are the HTTP headers that revision 2026-07-28 mirrors from the body, as received.
+type Headers = era.Headers
+
+// A Stream carries messages to the client while one exchange is being served. Send may be called concurrently; the message is
+// encoded before Send returns, so that its raw fields may be reused. Send fails once the exchange is over or the client is gone.
+type Stream interface {
+	Send(ctx context.Context, m *jsonrpc.Message) error
+}
+
+// An Admission is what [Server.Admit] decided about an exchange.
+type Admission struct {
+	// Err refuses the message; Status is the HTTP status that goes with it. The refusal carries the request's id if it was readable.
+	Err    *jsonrpc.Error
+	Status int
+	// Revision in force: 2026-07-28 for a message that says so in its _meta; for the handshake era that of the session, or, before
+	// one exists, the zero value.
+	Revision Revision
+	// Handshake is set for messages of the handshake era (2024-11-05 to 2025-11-25), which need a [Session].
+	Handshake bool
+	// Initialize is set for the request that opens a session.
+	Initialize bool
+}

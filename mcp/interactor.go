@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"context"
+
+	"github.com/seed38e7925c/parley/form"
+)
+
+// An Interactor is the person's side of a client: functions that put a server's question to somebody. A function that is nil means
+// that the client cannot do that, and the capabilities that the client declares follow from what is there: Form and Open declare
+// elicitation with the modes form and url, Sample declares sampling, Roots declares roots.
+//
+// Questions to one interactor are queued: at most one function runs at a time, in order of arrival. A question is withdrawn by
+// cancelling ctx, when the server gave up or the call that caused it ended.
+//
+// A function returns an error only when the question could not be put to anybody; the server is told that the answer is missing,
+// never that a person declined. Interactors without a person return [ErrUnavailable].
+type Interactor struct {
+	// Form asks for the fields of q.Form. The content of an accepted answer is checked against the form before it is sent; an
+	// interactor that gets it wrong is called again with q.Problem set, at most three times.
+	Form func(ctx context.Context, q *FormQuestion) (*ElicitResult, error)
+	// Open asks for consent to open q.URL and opens it. Accept means that the person agreed and the page was opened or shown for
+	// copying, not that anything was completed there. Interactors show what package consent makes of the URL, never the raw text.
+	Open func(ctx context.Context, q *OpenQuestion) (*ElicitResult, error)
+	// Sample asks the host's model, with the person's approval (deprecated in 2026-07-28).
+	Sample func(ctx context.Context, q *SampleQuestion) (*CreateMessageResult, error)
+	// Roots lists the directories that the server may look at (deprecated in 2026-07-28).
+	Roots func(ctx context.Context) ([]Root, error)
+	// Completed tells that the out-of-band interaction behind an opened URL is finished, where the server says so (2025-11-25
+	// notifications/elicitation/complete, or the end of the call). Optional.
+	Completed func(ctx context.Context, q *OpenQuestion)
+}
+
+// Asked says who asks, and why: the part that every question has in common.
+type Asked struct {
+	Server Implementation // the server's name for itself; a claim
+	Origin string         // where the server really is: the URL's host, or the command line
+	Method string         // method of the call that caused the question; empty when it came without one
+	Name   string         // tool, prompt or resource of that call
+	Round  int            // which round of questions of this call, from 1
+}
+
+// A FormQuestion is form-mode elicitation.
+type FormQuestion struct {
+	Asked
+	Message string
+	Form    *form.Form
+	Problem error // what was wrong with the previous answer, if anything
+}
+
+// An OpenQuestion is URL-mode elicitation.
+type OpenQuestion struct {
+	Asked
+	Message string
+	URL     string // as the server sent it; pass it through consent.Review before showing or opening
+	ID      string // elicitationId of 2025-11-25, empty otherwise
+}
+
+// A SampleQuestion is a sampling request.
+type SampleQuestion struct {
+	Asked
+	Params *CreateMessageParams
+}
