@@ -1,13 +1,18 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
+	"sync"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
 // A Call is one request being served, as its handler sees it: who calls, what they can do, and the ways back to them while the
 // handler runs. It is the same at every revision; the revision's own ways are behind its methods.
 //
-// A Call is valid until its handler returns. Its methods may be called from several goroutines.
+// A Call is valid until its handler returns. Its methods may be called from several goroutines; what they send after the handler has
+// returned is refused with [ErrClosed].
 type Call struct {
 	server    *Server // nil for a scripted call (NewCall)
 	exchange  *Exchange
@@ -17,6 +22,13 @@ type Call struct {
 	principal *Principal
 	client    clientFacts
 	asking    asking // what has been asked and answered; see ask.go
+
+	encoded []byte // a list result that needs no shaping
+
+	mu       sync.Mutex
+	over     bool    // the handler has returned
+	reported bool    // some progress was sent
+	progress float64 // the last progress sent
 }
 
 // clientFacts are what a client declared about itself: in the handshake for the older revisions, in _meta of each request since
@@ -51,10 +63,112 @@ func (c *Call) ClientCapabilities() *ClientCapabilities {
 	return c.client.caps
 }
 
+// ID returns the id of the request, the zero ID for a notification.
+func (c *Call) ID() jsonrpc.ID {
+	if c.exchange == nil {
+		return jsonrpc.ID{}
+	}
+	return c.exchange.Message.ID
+}
+
+// Session returns the handshake-era session that the request belongs to, nil in revision 2026-07-28.
+func (c *Call) Session() *Session {
+	if c.exchange == nil {
+		return nil
+	}
+	return c.exchange.Session
+}
+
 // Params returns the request's parameters as received. They must not be modified or kept.
 func (c *Call) Params() json.RawMessage {
 	if c.exchange == nil {
 		return nil
 	}
 	return c.exchange.Message.Params
+}
+
+// Meta returns the _meta of the request, nil when it has none. Each call decodes it anew, so that it may be modified and kept.
+func (c *Call) Meta() Meta {
+	if c.exchange == nil {
+		return nil
+	}
+	raw := c.exchange.params.members[paramMeta]
+	if len(raw) == 0 {
+		return nil
+	}
+	var m Meta
+	if err := unmarshalJSON(raw, &m); err != nil { // it was read as an object before, or is none
+		return nil
+	}
+	return m
+}
+
+// Progress tells the client how far the request has come; total may be 0 when it is not known. It does nothing if the client did not
+// ask for progress. Progress only moves forward: a value that is not greater than the last one sent, as happens when goroutines
+// report at the same time, is not sent. The message is left out for 2024-11-05.
+//
+// Specification: basic/utilities/progress.
+func (c *Call) Progress(ctx context.Context, done, total float64, message string) error {
+	if c.exchange == nil || len(c.exchange.params.token) == 0 || c.exchange.Stream == nil {
+		return nil
+	}
+	if !finite(done) || !finite(total) {
+		return errNotFinite
+	}
+	if !c.rev.Rules().Fields.ProgressMessage {
+		message = ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock() // held while sending, so that what is sent later is not overtaken
+	if c.over {
+		return ErrClosed
+	}
+	if c.reported && done <= c.progress {
+		return nil
+	}
+	c.reported, c.progress = true, done
+	params := append([]byte(`{"progressToken":`), c.exchange.params.token...)
+	params = append(params, `,"progress":`...)
+	params = appendNumber(params, done)
+	if total != 0 {
+		params = append(params, `,"total":`...)
+		params = appendNumber(params, total)
+	}
+	if message != "" {
+		params = append(params, `,"message":`...)
+		params = appendText(params, message)
+	}
+	params = append(params, '}')
+	return c.exchange.Stream.Send(ctx, &jsonrpc.Message{Method: NotificationProgress, Params: params})
+}
+
+// Notify sends a notification of one's own to the client, on the stream of the request. Without a stream it is dropped. params is
+// encoded as JSON and must become an object; nil leaves it out.
+func (c *Call) Notify(ctx context.Context, method string, params any) error {
+	raw, err := encodeParams(params)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, &jsonrpc.Message{Method: method, Params: raw})
+}
+
+// send puts a notification on the stream of the request, unless the handler has returned.
+func (c *Call) send(ctx context.Context, m *jsonrpc.Message) error {
+	c.mu.Lock()
+	over := c.over
+	c.mu.Unlock()
+	switch {
+	case over:
+		return ErrClosed
+	case c.exchange == nil || c.exchange.Stream == nil:
+		return nil
+	}
+	return c.exchange.Stream.Send(ctx, m)
+}
+
+// finish marks the handler as returned.
+func (c *Call) finish() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
 }

@@ -3,8 +3,8 @@ package mcp
 import (
 	"context"
 
-	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
 // An Exchange is one message from a client together with what its transport knows about it. It is the seam between transports and
@@ -15,7 +15,7 @@ type Exchange struct {
 	Message *jsonrpc.Message
 	// Principal is the verified caller, nil when anonymous.
 	Principal *Principal
-	// Headers are the mirrored HTTP headers, nil on every other transport.
+	// Headers are the HTTP headers; nil on every other transport.
 	Headers *Headers
 	// Session is the handshake-era session that the message arrived in, nil in revision 2026-07-28 and before initialize.
 	Session *Session
@@ -23,13 +23,33 @@ type Exchange struct {
 	// response. It may be nil: then such messages are dropped, and asking over it is unavailable.
 	Stream Stream
 
-	params   requestParams // params read once, by Admit
+	params   requestParams // read once, by Admit
+	name     string        // what the request is about
+	facts    clientFacts
 	admitted bool
 	revision Revision
+	refusal  error
 }
 
-// Headers are the HTTP headers that revision 2026-07-28 mirrors from the body, as received.
-type Headers = era.Headers
+// Refusal returns why Serve refused the request, if [ServerOptions.Authorize] did; nil otherwise. Transports that have more to say
+// than the error response can carry (HTTP: a challenge) find it here.
+func (x *Exchange) Refusal() error { return x.refusal }
+
+// Headers are the HTTP headers that matter to the core, as received.
+type Headers struct {
+	// ProtocolVersion, Method and Name are MCP-Protocol-Version, Mcp-Method and Mcp-Name.
+	ProtocolVersion, Method, Name Header
+	// SessionID reports that Mcp-Session-Id was sent.
+	SessionID bool
+	// All are the headers of the request under their canonical names, as net/http keeps them; Mcp-Param-* are looked up here.
+	All map[string][]string
+}
+
+// A Header is one HTTP header as received: its first value and how often it was sent.
+type Header = era.Header
+
+// HeaderOf makes a Header of the values of an http.Header.
+func HeaderOf(values []string) Header { return era.HeaderOf(values) }
 
 // A Stream carries messages to the client while one exchange is being served. Send may be called concurrently; the message is
 // encoded before Send returns, so that its raw fields may be reused. Send fails once the exchange is over or the client is gone.

@@ -17,6 +17,8 @@ type Prompt struct {
 	// Icons are pictures to show. Since 2025-11-25.
 	Icons []Icon `json:"icons,omitempty"`
 	Meta  Meta   `json:"_meta,omitzero"`
+	// Asks declares the questions that the handler may put to the person; it stays on the server.
+	Asks []*Question `json:"-"`
 }
 
 // PromptArgument is one argument of a prompt. Its value is text.

@@ -15,6 +15,8 @@ type Resource struct {
 	// Icons are pictures to show. Since 2025-11-25.
 	Icons []Icon `json:"icons,omitempty"`
 	Meta  Meta   `json:"_meta,omitzero"`
+	// Asks declares the questions that the handler may put to the person; it stays on the server.
+	Asks []*Question `json:"-"`
 }
 
 // ResourceTemplate describes a family of resources.
@@ -31,6 +33,8 @@ type ResourceTemplate struct {
 	// Icons are pictures to show. Since 2025-11-25.
 	Icons []Icon `json:"icons,omitempty"`
 	Meta  Meta   `json:"_meta,omitzero"`
+	// Asks declares the questions that the handler may put to the person; it stays on the server.
+	Asks []*Question `json:"-"`
 }
 
 // ListResourcesResult is the result of resources/list.

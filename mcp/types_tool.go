@@ -33,6 +33,10 @@ type Tool struct {
 	// Icons are pictures to show. Since 2025-11-25.
 	Icons []Icon `json:"icons,omitempty"`
 	Meta  Meta   `json:"_meta,omitzero"`
+	// Asks declares the questions that the handler may put to the person; it stays on the server.
+	Asks []*Question `json:"-"`
+	// Scopes are those that a caller needs for the tool, for whoever authorizes calls; they stay on the server.
+	Scopes []string `json:"-"`
 }
 
 // MarshalJSONTo writes the tool with an input schema in any case.

@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/jsonrpc"
+)
+
+// A listener is one subscriptions/listen stream.
+type listener struct {
+	feed      feed
+	wants     change
+	resources map[string]struct{}
+	meta      string // member of params that names the subscription
+}
+
+// extensionTasks is the id of the tasks extension.
+const extensionTasks = "io.modelcontextprotocol/tasks"
+
+// listen serves subscriptions/listen on the caller's goroutine, until the client or the server ends it.
+func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
+	x := c.exchange
+	if x.Stream == nil {
+		return nil, errors.New("subscriptions/listen needs a transport with streams")
+	}
+	filter, err := s.listenFilter(c)
+	if err != nil {
+		return nil, err
+	}
+	l := newListener(x.Message.ID, filter)
+	if err := s.audience.addListener(l, s.options.MaxListeners); err != nil {
+		return nil, err
+	}
+	defer s.audience.removeListener(l)
+	if p := c.principal; p != nil && !p.Expiry.IsZero() { // a stream ends with the token that opened it
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, p.Expiry, errFeedOver)
+		defer cancel()
+	}
+	if err := s.acknowledge(ctx, x, l, filter); err != nil {
+		return nil, nil //nolint:nilerr,nilnil // the client is gone
+	}
+	for {
+		b, err := l.feed.next(ctx, s.options.NoticeDelay)
+		if errors.Is(err, errFeedOver) {
+			return s.endListen(ctx, x, l)
+		}
+		if err != nil {
+			return nil, nil //nolint:nilerr,nilnil // the client has closed the stream
+		}
+		for _, m := range b.notices(l.meta) {
+			if err := x.Stream.Send(ctx, m); err != nil {
+				return nil, nil //nolint:nilerr,nilnil // the client is gone
+			}
+		}
+	}
+}
+
+// listenFilter reads what the client wants to hear of and drops what the server does not offer.
+func (s *Server) listenFilter(c *Call) (*SubscriptionFilter, error) {
+	raw := c.exchange.params.members[paramNotifications]
+	if objectState(raw) != era.Valid {
+		return nil, invalidParams("params.notifications must be an object: what to listen for")
+	}
+	var f SubscriptionFilter
+	if err := unmarshalJSON(raw, &f); err != nil {
+		return nil, invalidParams("params.notifications: %v", errDecode{err})
+	}
+	if len(f.TaskIDs) > 0 {
+		if _, ok := c.ClientCapabilities().Extensions[extensionTasks]; !ok {
+			return nil, missingExtension(c.rev, extensionTasks)
+		}
+	}
+	if n := len(f.ResourceSubscriptions); n > s.options.MaxSubscriptions {
+		return nil, invalidParams("params.notifications.resourceSubscriptions has %d entries; this server allows %d", n, s.options.MaxSubscriptions)
+	}
+	honoured := &SubscriptionFilter{
+		ToolsListChanged:     f.ToolsListChanged && s.has("tools"),
+		PromptsListChanged:   f.PromptsListChanged && s.has("prompts"),
+		ResourcesListChanged: f.ResourcesListChanged && s.has("resources"),
+	}
+	if s.has("resources") {
+		for _, uri := range f.ResourceSubscriptions {
+			if _, known := s.resources.get(uri); known && !s.visible(c, KindResource, uri) {
+				continue
+			}
+			honoured.ResourceSubscriptions = append(honoured.ResourceSubscriptions, uri)
+		}
+	}
+	return honoured, nil
+}
+
+// missingExtension refuses what only clients with an extension may ask for.
+func missingExtension(rev Revision, id string) *Error {
+	data := append([]byte(`{"requiredCapabilities":{"extensions":{`), appendText(nil, id)...)
+	return &Error{
+		Code:    rev.Rules().CodeMissingCapability,
+		Message: fmt.Sprintf("this needs the extension %s, which the request does not declare", id),
+		Data:    append(data, `:{}}}}`...),
+	}
+}
+
+func newListener(id jsonrpc.ID, f *SubscriptionFilter) *listener {
+	l := &listener{meta: `"_meta":{"` + era.MetaSubscriptionID + `":` + string(id.AppendJSON(nil)) + `}`}
+	l.feed.wake = make(chan struct{}, 1)
+	if f.ToolsListChanged {
+		l.wants |= toolsChanged
+	}
+	if f.PromptsListChanged {
+		l.wants |= promptsChanged
+	}
+	if f.ResourcesListChanged {
+		l.wants |= resourcesChanged
+	}
+	if len(f.ResourceSubscriptions) > 0 {
+		l.resources = make(map[string]struct{}, len(f.ResourceSubscriptions))
+		for _, uri := range f.ResourceSubscriptions {
+			l.resources[uri] = struct{}{}
+		}
+	}
+	return l
+}
+
+// acknowledge sends the first message of a listen stream: what the server will tell of.
+func (s *Server) acknowledge(ctx context.Context, x *Exchange, l *listener, f *SubscriptionFilter) error {
+	raw, err := marshalJSON(f)
+	if err != nil {
+		return err
+	}
+	params := append([]byte("{"+l.meta+`,"notifications":`), raw...)
+	return x.Stream.Send(ctx, &jsonrpc.Message{Method: NotificationAcknowledged, Params: append(params, '}')})
+}
+
+// endListen ends a listen stream from this side: with a result, and over byte streams with a notice before it, as the specification
+// asks for in two places.
+func (s *Server) endListen(ctx context.Context, x *Exchange, l *listener) (any, error) {
+	if x.Headers == nil {
+		params := append([]byte(`{"requestId":`), x.Message.ID.AppendJSON(nil)...)
+		m := &jsonrpc.Message{Method: NotificationCancelled, Params: append(params, `,"reason":"the server ends the subscription"}`...)}
+		if err := x.Stream.Send(context.WithoutCancel(ctx), m); err != nil {
+			return nil, nil //nolint:nilerr,nilnil // the client is gone
+		}
+	}
+	return json.RawMessage("{" + l.meta + "}"), nil
+}

@@ -1,0 +1,159 @@
+package mcp
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
+)
+
+// audience is everybody who is told of changes. Telling never waits for anybody: it marks, and each listener's own goroutine sends.
+type audience struct {
+	mu        sync.RWMutex
+	listeners map[*listener]struct{}
+	sessions  map[*Session]struct{}
+	over      bool
+}
+
+// changed tells everybody that a list has changed.
+func (s *Server) changed(c change) {
+	s.audience.mu.RLock()
+	defer s.audience.mu.RUnlock()
+	for l := range s.audience.listeners {
+		if l.wants&c != 0 {
+			l.feed.change(c)
+		}
+	}
+	for ss := range s.audience.sessions {
+		ss.change(c)
+	}
+}
+
+// ResourceUpdated tells clients that subscribed to the resource that it has changed. Who subscribed to a resource that uri lies
+// below (uri continues it after a slash) is told as well. It does not wait for any client, and updates of one resource in quick
+// succession are told once.
+func (s *Server) ResourceUpdated(uri string) {
+	s.audience.mu.RLock()
+	defer s.audience.mu.RUnlock()
+	for l := range s.audience.listeners {
+		if subscribed(l.resources, uri) {
+			l.feed.update(uri)
+		}
+	}
+	for ss := range s.audience.sessions {
+		ss.update(uri)
+	}
+}
+
+// subscribed reports whether a set of resources holds uri or something that it lies below.
+func subscribed(set map[string]struct{}, uri string) bool {
+	if len(set) == 0 {
+		return false
+	}
+	if _, ok := set[uri]; ok {
+		return true
+	}
+	for i := len(uri) - 1; i > 0; i-- {
+		if uri[i] != '/' {
+			continue
+		}
+		if _, ok := set[uri[:i]]; ok {
+			return true
+		}
+		if _, ok := set[uri[:i+1]]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// addListener lets a listener in, if there is room and the server is not going away.
+func (a *audience) addListener(l *listener, limit int) *Error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.over:
+		return errShuttingDown
+	case len(a.listeners) >= limit:
+		return &Error{Code: CodeInternalError, Message: "too many subscriptions are open at this server; try again later"}
+	}
+	if a.listeners == nil {
+		a.listeners = make(map[*listener]struct{})
+	}
+	a.listeners[l] = struct{}{}
+	return nil
+}
+
+// removeListener lets a listener out.
+func (a *audience) removeListener(l *listener) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.listeners, l)
+}
+
+// addSession lets a session in.
+func (a *audience) addSession(ss *Session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions == nil {
+		a.sessions = make(map[*Session]struct{})
+	}
+	a.sessions[ss] = struct{}{}
+}
+
+// removeSession lets a session out.
+func (a *audience) removeSession(ss *Session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.sessions, ss)
+}
+
+// end tells every listener and session that there is nothing more to come.
+func (a *audience) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	for l := range a.listeners {
+		l.feed.end()
+	}
+	for ss := range a.sessions {
+		ss.end()
+	}
+}
+
+// changeNotices are the methods of list change notices.
+var changeNotices = []struct {
+	change change
+	method string
+}{
+	{toolsChanged, NotificationToolsListChanged},
+	{promptsChanged, NotificationPromptsListChanged},
+	{resourcesChanged, NotificationResourcesListChanged},
+}
+
+// notices turns what a feed gave out into messages, each with meta (a member of params, without a comma, or empty).
+func (b *batch) notices(meta string) []*jsonrpc.Message {
+	out := b.messages
+	for _, n := range changeNotices {
+		if b.changes&n.change == 0 {
+			continue
+		}
+		m := &jsonrpc.Message{Method: n.method}
+		if meta != "" {
+			m.Params = []byte("{" + meta + "}")
+		}
+		out = append(out, m)
+	}
+	for _, uri := range b.updated {
+		var params strings.Builder
+		params.WriteString(`{"uri":`)
+		params.Write(appendText(nil, uri))
+		if meta != "" {
+			params.WriteByte(',')
+			params.WriteString(meta)
+		}
+		params.WriteByte('}')
+		out = append(out, &jsonrpc.Message{Method: NotificationResourceUpdated, Params: []byte(params.String())})
+	}
+	return out
+}

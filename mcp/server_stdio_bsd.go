@@ -1,0 +1,7 @@
+//go:build darwin || freebsd || netbsd || openbsd || dragonfly
+
+package mcp
+
+import "syscall"
+
+func dup2(from, to int) error { return syscall.Dup2(from, to) }
