@@ -147,6 +147,8 @@ var arrows = []struct{ pkg, imports string }{
 	{"mcphttp", module + "/mcptest"},
 	{"mcphttp", module + "/cmd/parley/terminal"},
 	{"form", module + "/mcptest"},
+	{"interactor/terminal", module + "/internal/era"},
+	{"interactor/web", module + "/mcphttp"},
 }
 
 // TestArrows lints one package for each forbidden import, below the package that must not have it.
