@@ -15,6 +15,8 @@ import (
 //
 // A function returns an error only when the question could not be put to anybody; the server is told that the answer is missing,
 // never that a person declined. Interactors without a person return [ErrUnavailable].
+//
+// An Interactor must not be copied after its first use.
 type Interactor struct {
 	// Form asks for the fields of q.Form. The content of an accepted answer is checked against the form before it is sent; an
 	// interactor that gets it wrong is called again with q.Problem set, at most three times.
@@ -24,11 +26,19 @@ type Interactor struct {
 	Open func(ctx context.Context, q *OpenQuestion) (*ElicitResult, error)
 	// Sample asks the host's model, with the person's approval (deprecated in 2026-07-28).
 	Sample func(ctx context.Context, q *SampleQuestion) (*CreateMessageResult, error)
+	// SampleTools declares that Sample heeds tools and toolChoice in what it is asked (since 2025-11-25).
+	SampleTools bool
 	// Roots lists the directories that the server may look at (deprecated in 2026-07-28).
 	Roots func(ctx context.Context) ([]Root, error)
 	// Completed tells that the out-of-band interaction behind an opened URL is finished, where the server says so (2025-11-25
 	// notifications/elicitation/complete, or the end of the call). Optional.
 	Completed func(ctx context.Context, q *OpenQuestion)
+	// Wait keeps the person company while the client waits for an opened URL to be finished before it repeats a call that was refused
+	// for it (2025-11-25, error -32042): it returns nil when the person says that they are done, or an error, usually [ErrCanceled], to
+	// give the call up. ctx ends as soon as the server reports completion. Optional; without it the client waits for the report alone.
+	Wait func(ctx context.Context, q *OpenQuestion) error
+
+	queue askQueue
 }
 
 // Asked says who asks, and why: the part that every question has in common.
@@ -38,6 +48,7 @@ type Asked struct {
 	Method string         // method of the call that caused the question; empty when it came without one
 	Name   string         // tool, prompt or resource of that call
 	Round  int            // which round of questions of this call, from 1
+	Key    string         // the server's name for the question within the call (2026-07-28), else empty
 }
 
 // A FormQuestion is form-mode elicitation.
