@@ -1,0 +1,340 @@
+//go:build !mcp_modern_only
+
+package mcphttp
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// A track is one stream of a session as its client knows it: numbered messages, of which a bounded tail is kept, and at most one HTTP
+// response that carries it at the moment. The answer of a POST is a track, and so is what the GET stream carries. A track outlives the
+// connections that carry it; a client comes back to it with Last-Event-ID.
+//
+// Locks are taken in the order track, session, sink. What is kept is guarded by the session, so that a track that is stuck writing
+// can still be pruned.
+type track struct {
+	sess   *session
+	number uint64 // within the session; 0 is the GET stream
+
+	out   atomic.Pointer[sink] // who carries the track now, nil for nobody
+	ended atomic.Bool          // nothing will follow
+
+	mu    sync.Mutex // serialises what the client sees
+	seq   uint64     // of the last message
+	sent  uint64     // of the last message that was written without an error
+	begun bool       // the client has seen the beginning of the stream, so it may come back
+
+	events []event   // guarded by sess.mu
+	endAt  time.Time // guarded by sess.mu
+}
+
+// An event is a message kept for replay.
+type event struct {
+	seq  uint64
+	data []byte // the message as JSON
+}
+
+// id returns the event id for a position of the track: "<session tag>.<track>-<message>". The tag keeps ids of one session from
+// meaning anything in another.
+func (t *track) id(seq uint64) string {
+	b := make([]byte, 0, 32)
+	b = append(b, t.sess.tag...)
+	b = append(b, '.')
+	b = strconv.AppendUint(b, t.number, 10)
+	b = append(b, '-')
+	return string(strconv.AppendUint(b, seq, 10))
+}
+
+// Send numbers, keeps and writes m. It makes track the [mcp.Stream] of a call. A client that is not connected is no error: the
+// message waits for it, as long as the bounds allow.
+func (t *track) Send(ctx context.Context, m *jsonrpc.Message) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.putLocked(m)
+}
+
+func (t *track) putLocked(m *jsonrpc.Message) error {
+	if t.ended.Load() {
+		return mcp.ErrClosed
+	}
+	t.seq++
+	ev := event{seq: t.seq, data: jsonrpc.Append(nil, m)}
+	kept := t.sess.keep(t, ev)
+	out := t.out.Load()
+	if out == nil {
+		if kept {
+			return nil
+		}
+		return mcp.ErrClosed
+	}
+	t.begun = true
+	err := t.writeEvent(out, ev)
+	if err == nil {
+		t.sent = ev.seq
+		return nil
+	}
+	t.out.CompareAndSwap(out, nil)
+	if kept {
+		return nil
+	}
+	return err
+}
+
+// writeEvent writes a kept message to a response.
+func (t *track) writeEvent(out *sink, ev event) error {
+	buf := getBuffer(int64(len(ev.data)) + 128)
+	defer buf.release()
+	id := ""
+	if t.sess.resumable() {
+		id = t.id(ev.seq)
+	}
+	buf.b = appendEventHead(buf.b, id)
+	buf.b = append(buf.b, ev.data...)
+	buf.b = append(buf.b, "\n\n"...)
+	return out.write(buf.b)
+}
+
+// finish ends the track of a POST: with the plain answer if nothing has been streamed and there is one, otherwise with the replies as
+// the last events.
+func (t *track) finish(plain *plainAnswer, replies ...*jsonrpc.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.out.Load()
+	switch {
+	case out != nil && plain != nil && out.answerPlain(plain),
+		out == nil && !t.begun: // the client went away before it learned an event id: it cannot come back
+		t.endLocked(out)
+		t.sess.forget(t)
+		return
+	case plain != nil && plain.buf != nil:
+		plain.buf.release()
+	}
+	for _, m := range replies {
+		if t.putLocked(m) != nil { // nobody is there and nothing is kept
+			break
+		}
+	}
+	t.endLocked(t.out.Load())
+}
+
+// endLocked ends the track; what it holds is kept for a while.
+func (t *track) endLocked(out *sink) {
+	if t.ended.Swap(true) {
+		return
+	}
+	t.sess.markEnded(t)
+	if out != nil {
+		out.close()
+	}
+}
+
+// end ends the track although its messages are not complete: the session is over.
+func (t *track) end() {
+	t.ended.Store(true)
+	if out := t.out.Swap(nil); out != nil {
+		out.abort()
+	}
+}
+
+// attach makes s the response that carries the track, in the place of one that may not even know yet that it is dead, and writes what
+// was kept after the given message. It reports whether the track goes on.
+func (t *track) attach(s *sink, after uint64) bool {
+	if old := t.out.Load(); old != nil {
+		old.abort()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.out.Swap(nil); old != nil {
+		old.abort()
+	}
+	t.begun = true
+	if s.begin() != nil {
+		return false
+	}
+	for _, ev := range t.sess.keptAfter(t, after) {
+		if t.writeEvent(s, ev) != nil {
+			return false
+		}
+		t.sent = max(t.sent, ev.seq)
+	}
+	if t.ended.Load() {
+		s.close()
+		return false
+	}
+	t.out.Store(s)
+	return true
+}
+
+// detach takes s, which is closed, from the track, so that its owner may return.
+func (t *track) detach(s *sink) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = t.begun || s.hasBegun()
+	t.out.CompareAndSwap(s, nil)
+}
+
+// letGo closes the response that carries the track although the call goes on; the client comes back for the rest.
+func (t *track) letGo() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.out.Load()
+	if out == nil || t.ended.Load() || out.begin() != nil {
+		return false
+	}
+	t.begun = true
+	t.out.Store(nil)
+	out.close()
+	return true
+}
+
+// delivered returns the last message that was written to some response.
+func (t *track) delivered() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sent
+}
+
+// keep stores a message for replay within the session's bound. It reports whether it did.
+func (s *session) keep(t *track, ev event) bool {
+	limit := s.owner.opts().ReplayBytes
+	if limit <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.events = append(t.events, ev)
+	s.kept += len(ev.data)
+	for _, old := range s.tracks {
+		if s.kept <= limit {
+			break
+		}
+		if old != t && old.ended.Load() {
+			s.dropLocked(old, len(old.events))
+		}
+	}
+	for _, old := range s.tracks {
+		for s.kept > limit && len(old.events) > 1 {
+			s.dropLocked(old, 1)
+		}
+	}
+	return true
+}
+
+// dropLocked forgets the n oldest messages of a track.
+func (s *session) dropLocked(t *track, n int) {
+	for _, ev := range t.events[:n] {
+		s.kept -= len(ev.data)
+	}
+	clear(t.events[:n])
+	t.events = t.events[n:]
+	if len(t.events) == 0 {
+		t.events = nil
+	}
+}
+
+// keptAfter returns what is kept of a track after a position.
+func (s *session) keptAfter(t *track, after uint64) []event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, ev := range t.events {
+		if ev.seq > after {
+			return append([]event(nil), t.events[i:]...)
+		}
+	}
+	return nil
+}
+
+// newTrack adds a track for a POST.
+func (s *session) newTrack() *track {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastTrack++
+	t := &track{sess: s, number: s.lastTrack}
+	s.tracks = append(s.tracks, t)
+	return t
+}
+
+// standing returns the track of the GET stream.
+func (s *session) standing() *track {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.getTrack == nil {
+		s.getTrack = &track{sess: s}
+		s.tracks = append(s.tracks, s.getTrack)
+	}
+	return s.getTrack
+}
+
+// find returns the track and the position that an event id of this session names.
+func (s *session) find(id string) (t *track, after uint64, ok bool) {
+	name, seq, ok := cutLast(id, '-')
+	tag, number, ok2 := cutLast(name, '.')
+	n, err := strconv.ParseUint(number, 10, 64)
+	after, err2 := strconv.ParseUint(seq, 10, 64)
+	if !ok || !ok2 || tag != s.tag || err != nil || err2 != nil {
+		return nil, 0, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tracks {
+		if t.number == n && t.id(after) == id {
+			return t, after, true
+		}
+	}
+	return nil, 0, false
+}
+
+// cutLast cuts s around the last sep.
+func cutLast(s string, sep byte) (before, after string, ok bool) {
+	if i := strings.LastIndexByte(s, sep); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+// markEnded starts the time for which an ended track is kept.
+func (s *session) markEnded(t *track) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.endAt = time.Now()
+}
+
+// forget removes a track whose client has its answer or cannot come back for it.
+func (s *session) forget(t *track) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeLocked(func(old *track) bool { return old == t })
+}
+
+// forgetOld removes tracks that ended before the given time.
+func (s *session) forgetOld(before time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeLocked(func(t *track) bool { return t.ended.Load() && t.endAt.Before(before) })
+}
+
+func (s *session) removeLocked(gone func(*track) bool) {
+	rest := s.tracks[:0]
+	for _, t := range s.tracks {
+		if gone(t) {
+			s.dropLocked(t, len(t.events))
+			continue
+		}
+		rest = append(rest, t)
+	}
+	clear(s.tracks[len(rest):])
+	if s.tracks = rest; len(rest) == 0 {
+		s.tracks = nil // an idle session holds nothing
+	}
+}

@@ -1,0 +1,283 @@
+package mcphttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed38e7925c/parley/internal/sse"
+	"github.com/seed38e7925c/parley/jsonrpc"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// Header values that every answer of a kind has; they are shared between answers and never modified.
+var (
+	headerJSON      = []string{typeJSON}
+	headerSSE       = []string{typeSSE}
+	headerNoCache   = []string{"no-cache, no-transform"}
+	headerNoBuffer  = []string{"no"}
+	headerNoSniff   = []string{"nosniff"}
+	keepAliveMarker = []byte(": keep-alive\n\n")
+)
+
+// A sink is one HTTP response as a stream of server-sent events. It begins lazily: until the first message or keep-alive is due the
+// response can still become plain JSON. All methods may be called concurrently.
+type sink struct {
+	h *Handler
+	w http.ResponseWriter
+	// prelude is written first when the stream begins, such as the priming event of 2025-11-25; nil for none.
+	prelude func(dst []byte) []byte
+	// onClose is called once when nothing more will be written, with the sink locked; nil where nobody waits for that.
+	onClose func()
+
+	mu      sync.Mutex
+	started bool
+	closed  bool
+	err     error // why writing failed
+	due     time.Time
+	pinger  *pinger
+	plain   *plainAnswer // an answer that is to be written as JSON by whoever owns the response
+
+	aborted atomic.Bool
+}
+
+// A plainAnswer is an encoded message with the HTTP status to send it with.
+type plainAnswer struct {
+	status     int
+	buf        *buffer  // nil for no body
+	challenges []string // WWW-Authenticate
+}
+
+// Send writes m as an event: sink is the [mcp.Stream] of an exchange whose messages need no event ids.
+func (s *sink) Send(ctx context.Context, m *jsonrpc.Message) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	buf := getBuffer(0)
+	defer buf.release()
+	buf.b = appendMessage(buf.b, "", m)
+	return s.write(buf.b)
+}
+
+// appendMessage appends m as one event of the default type.
+func appendMessage(dst []byte, id string, m *jsonrpc.Message) []byte {
+	dst = appendEventHead(dst, id)
+	dst = jsonrpc.Append(dst, m)
+	return append(dst, "\n\n"...)
+}
+
+// appendEventHead appends what precedes the data of a message, which is always a single line.
+func appendEventHead(dst []byte, id string) []byte {
+	dst = append(dst, "event: message\n"...)
+	if id != "" {
+		dst = append(dst, "id: "...)
+		dst = append(dst, id...)
+		dst = append(dst, '\n')
+	}
+	return append(dst, "data: "...)
+}
+
+// write sends p, which holds whole events, and flushes it.
+func (s *sink) write(p []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writeLocked(p)
+}
+
+func (s *sink) writeLocked(p []byte) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.closed:
+		return mcp.ErrClosed
+	}
+	if err := s.beginLocked(); err != nil {
+		return err
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return s.putLocked(p)
+}
+
+// begin starts the stream if it has not begun: headers and prelude reach the client at once.
+func (s *sink) begin() error { return s.write(nil) }
+
+func (s *sink) beginLocked() error {
+	if s.started {
+		return nil
+	}
+	s.started = true
+	header := s.w.Header()
+	header["Content-Type"] = headerSSE
+	header["Cache-Control"] = headerNoCache
+	header["X-Accel-Buffering"] = headerNoBuffer
+	s.w.WriteHeader(http.StatusOK)
+	var first []byte
+	if s.prelude != nil {
+		first = s.prelude(nil)
+	}
+	return s.putLocked(first)
+}
+
+// putLocked writes and flushes under a deadline, so that a reader that does not read ends its own stream and nothing else, and a
+// server's WriteTimeout does not end a long stream.
+func (s *sink) putLocked(p []byte) error {
+	rc := http.NewResponseController(s.w)
+	s.h.writeDeadline(rc)
+	if s.aborted.Load() {
+		return s.failLocked(context.Canceled)
+	}
+	if len(p) > 0 {
+		if _, err := s.w.Write(p); err != nil {
+			return s.failLocked(err)
+		}
+	}
+	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return s.failLocked(err)
+	}
+	if d := s.h.opts.KeepAlive; d > 0 {
+		s.due = time.Now().Add(d)
+	}
+	return nil
+}
+
+func (s *sink) failLocked(err error) error {
+	s.err = fmt.Errorf("%w: the client is gone: %w", mcp.ErrClosed, err)
+	s.closeLocked()
+	return s.err
+}
+
+// close ends the stream: later writes fail. Whoever owns the response may return after it.
+func (s *sink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked()
+}
+
+func (s *sink) closeLocked() {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if s.pinger != nil {
+		s.h.releasePinger(s.pinger)
+		s.pinger = nil
+	}
+	if s.onClose != nil {
+		s.onClose()
+	}
+}
+
+// abort closes the stream even while a write is stuck on a reader that does not read.
+func (s *sink) abort() {
+	if !s.mu.TryLock() {
+		s.aborted.Store(true)
+		// An error means that the connection is gone or knows no deadlines (tests): then nothing can be stuck.
+		_ = http.NewResponseController(s.w).SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // see above
+		s.mu.Lock()
+	}
+	defer s.mu.Unlock()
+	s.closeLocked()
+}
+
+// hasBegun reports whether the client has seen the beginning of the stream.
+func (s *sink) hasBegun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
+}
+
+// answerPlain closes the sink in favour of a JSON answer, unless the stream has begun or the sink was closed already.
+func (s *sink) answerPlain(a *plainAnswer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started || s.closed {
+		return false
+	}
+	s.plain = a
+	s.closeLocked()
+	return true
+}
+
+// keepAlive makes the sink write a comment whenever nothing was written for the configured time, beginning the stream if need be.
+func (s *sink) keepAlive() {
+	if s.h.opts.KeepAlive <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.due = time.Now().Add(s.h.opts.KeepAlive)
+	s.pinger = s.h.newPinger(s)
+}
+
+// tick is called by the pinger's timer.
+func (s *sink) tick(p *pinger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.pinger != p {
+		return
+	}
+	wait := time.Until(s.due)
+	if wait <= 0 {
+		// A failure is kept in s.err and closes the sink.
+		if s.writeLocked(keepAliveMarker) != nil {
+			return
+		}
+		wait = s.h.opts.KeepAlive
+	}
+	p.timer.Reset(wait)
+}
+
+// A pinger is a reusable timer for keep-alives. One request in a hundred lives long enough for it to fire.
+type pinger struct {
+	timer  *time.Timer
+	target atomic.Pointer[sink]
+}
+
+func (p *pinger) fire() {
+	if s := p.target.Load(); s != nil {
+		s.tick(p)
+	}
+}
+
+func (h *Handler) newPinger(s *sink) *pinger {
+	if p, ok := h.pingers.Get().(*pinger); ok {
+		p.target.Store(s)
+		p.timer.Reset(h.opts.KeepAlive)
+		return p
+	}
+	p := &pinger{}
+	p.target.Store(s)
+	p.timer = time.AfterFunc(h.opts.KeepAlive, p.fire)
+	return p
+}
+
+func (h *Handler) releasePinger(p *pinger) {
+	p.target.Store(nil)
+	p.timer.Stop()
+	h.pingers.Put(p)
+}
+
+// writeDeadline bounds the next write where the connection allows it.
+func (h *Handler) writeDeadline(rc *http.ResponseController) {
+	if h.opts.WriteTimeout <= 0 {
+		return
+	}
+	err := rc.SetWriteDeadline(time.Now().Add(h.opts.WriteTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		h.opts.Logger.Debug("mcphttp: write deadline not set", "error", err)
+	}
+}
+
+// appendRetry appends the event that opens a stream of 2025-11-25: an id to come back with, and how long to wait before.
+func appendRetry(dst []byte, id string, retry time.Duration) []byte {
+	return sse.Append(dst, &sse.Event{ID: id, HasID: true, Retry: retry, Data: []byte{}})
+}

@@ -1,0 +1,244 @@
+//go:build !mcp_modern_only
+
+package mcphttp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// legacy serves the handshake era in sessions.
+type legacy struct {
+	h     *Handler
+	table *sessions
+	calls sync.WaitGroup // requests being served, which outlive their HTTP exchange
+}
+
+func newHandshakeEra(h *Handler) handshakeEra {
+	return &legacy{h: h, table: newSessions(h)}
+}
+
+// Errors of the session rules.
+var (
+	errNoSession = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "invalid request: the Mcp-Session-Id header is missing; send what initialize returned"}
+	errUnknownSession = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "session not found: it has ended; begin a new one with initialize"}
+	errTwoSessions = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "invalid request: the Mcp-Session-Id header was sent twice"}
+	errBusySession = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "too many requests of this session are in progress; wait for some of them"}
+	errFull = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+		Message: "the server holds as many sessions as it can; try again later"}
+	errBadEventID = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "invalid request: Last-Event-ID names no stream of this session that can be resumed; send the request again"}
+)
+
+// acquire finds the session that a request names, for its owner alone. On failure it answers and returns nil.
+func (l *legacy) acquire(w http.ResponseWriter, r *http.Request, p *mcp.Principal, id jsonrpc.ID) *session {
+	values := r.Header[headerSession]
+	status, err := http.StatusBadRequest, errNoSession
+	switch {
+	case len(values) > 1:
+		err = errTwoSessions
+	case len(values) == 1 && values[0] != "":
+		if s := l.table.acquire(values[0], p); s != nil {
+			return s
+		}
+		status, err = http.StatusNotFound, errUnknownSession
+	}
+	l.h.answerError(w, status, id, err)
+	return nil
+}
+
+// post serves an admitted request or notification.
+func (l *legacy) post(w http.ResponseWriter, r *http.Request, p *post) {
+	if p.adm.Initialize {
+		l.initialize(w, r, p)
+		return
+	}
+	s := l.acquire(w, r, p.x.Principal, p.msg.ID)
+	if s == nil {
+		p.release()
+		return
+	}
+	p.x.Session = s.core
+	if p.msg.Kind() == jsonrpc.Notification {
+		defer l.table.release(s)
+		defer p.release()
+		l.h.serveNotification(w, r, p)
+		return
+	}
+	if !l.table.begin(s, 1) {
+		l.table.release(s)
+		l.busy(w, p)
+		return
+	}
+	l.request(w, r, p, s)
+}
+
+// busy refuses a request of a session that has too many in progress.
+func (l *legacy) busy(w http.ResponseWriter, p *post) {
+	w.Header().Set("Retry-After", "1")
+	l.h.answerError(w, http.StatusTooManyRequests, p.msg.ID, errBusySession)
+	p.release()
+}
+
+// initialize opens a session. Nothing is kept of one that fails.
+func (l *legacy) initialize(w http.ResponseWriter, r *http.Request, p *post) {
+	defer p.release()
+	if l.table.full() {
+		l.full(w, p)
+		return
+	}
+	core := l.h.srv.NewSession(nil, p.x.Principal)
+	p.x.Session = core
+	p.x.Stream = nil
+	reply, status := l.h.srv.Serve(r.Context(), &p.x)
+	if reply == nil || reply.Error != nil {
+		l.h.closeCore(core)
+		l.h.finish(p, reply, status)
+		return
+	}
+	s := l.table.add(core, p.x.Principal)
+	if s == nil {
+		l.h.closeCore(core)
+		l.full(w, p)
+		return
+	}
+	w.Header()[headerSession] = []string{s.id}
+	l.h.finish(p, reply, status)
+}
+
+// full refuses a session that there is no room for.
+func (l *legacy) full(w http.ResponseWriter, p *post) {
+	l.h.opts.Logger.Warn("mcphttp: no room for another session", "Options.Sessions.MaxSessions", l.table.opts().MaxSessions)
+	w.Header().Set("Retry-After", strconv.Itoa(int(unusedSessionExpiry.Seconds())))
+	l.h.answerError(w, http.StatusServiceUnavailable, p.msg.ID, errFull)
+}
+
+// trackKey finds the track of a call in its context, for CloseStream.
+type trackKey struct{}
+
+// request serves a request on a goroutine of its own, because it outlives the HTTP exchange: the client's going away does not cancel
+// it, and the response may be closed early.
+func (l *legacy) request(w http.ResponseWriter, r *http.Request, p *post, s *session) {
+	t, over := l.open(p, s)
+	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
+	l.calls.Go(func() {
+		defer l.table.done(s, 1)
+		reply, status := l.h.srv.Serve(ctx, &p.x)
+		t.answer(p, reply, status)
+		p.release()
+	})
+	l.carry(w, r, p, t, over)
+}
+
+// open makes a track for the answer to a POST.
+func (l *legacy) open(p *post, s *session) (*track, chan struct{}) {
+	t := s.newTrack()
+	over := make(chan struct{})
+	p.sink.onClose = func() { close(over) }
+	if s.primes() {
+		p.sink.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(0), l.table.opts().RetryAfter) }
+	}
+	t.out.Store(&p.sink)
+	if p.accepts&acceptsSSE != 0 {
+		p.x.Stream = t
+		p.sink.keepAlive()
+	}
+	return t, over
+}
+
+// carry waits until the HTTP response is complete, was closed, or lost its client.
+func (l *legacy) carry(w http.ResponseWriter, r *http.Request, p *post, t *track, over <-chan struct{}) {
+	select {
+	case <-over:
+	case <-r.Context().Done():
+		p.sink.abort()
+	}
+	t.detach(&p.sink)
+	plain := p.sink.plain
+	switch {
+	case plain == nil && (p.sink.hasBegun() || r.Context().Err() != nil):
+	case plain == nil: // the session ended under the call
+		l.h.answerError(w, http.StatusNotFound, p.msg.ID, errUnknownSession)
+	case plain.buf == nil:
+		w.WriteHeader(plain.status)
+	default:
+		if plain.challenges != nil {
+			w.Header()[headerChallenge] = plain.challenges
+		}
+		l.h.writeBody(w, plain.status, plain.buf)
+	}
+}
+
+// answer ends a track with the response to its request.
+func (t *track) answer(p *post, reply *jsonrpc.Message, status int) {
+	switch {
+	case reply == nil: // the client has cancelled the request
+		t.finish(&plainAnswer{status: http.StatusAccepted})
+	case p.accepts&acceptsJSON != 0 || status >= http.StatusBadRequest:
+		plain := encodePlain(status, reply)
+		plain.challenges = challenges(&p.x)
+		t.finish(plain, reply)
+	default:
+		t.finish(nil, reply)
+	}
+}
+
+// deliver takes a client's response to a request of the server.
+func (l *legacy) deliver(w http.ResponseWriter, r *http.Request, p *post) {
+	s := l.acquire(w, r, p.x.Principal, jsonrpc.ID{})
+	if s == nil {
+		p.release()
+		return
+	}
+	defer l.table.release(s)
+	s.core.Deliver(&p.msg) // the body is not released: whoever waits for the response may read it
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// delete ends a session at its client's wish.
+func (l *legacy) delete(w http.ResponseWriter, r *http.Request, principal *mcp.Principal) {
+	s := l.acquire(w, r, principal, jsonrpc.ID{})
+	if s == nil {
+		return
+	}
+	l.table.remove(s)
+	s.end()
+	l.table.release(s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// close ends all sessions and waits for their calls.
+func (l *legacy) close(ctx context.Context) error {
+	l.table.close()
+	done := make(chan struct{})
+	go func() { // ends with the calls, whose contexts are cancelled
+		defer close(done)
+		l.calls.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("mcphttp: calls are still running: %w", context.Cause(ctx))
+	}
+}
+
+// primes reports whether streams of the session begin with an event that has only an id.
+func (s *session) primes() bool { return s.resumable() && s.core.Revision().Rules().HTTP.Priming }
+
+// encodePlain encodes a JSON answer.
+func encodePlain(status int, m *jsonrpc.Message) *plainAnswer {
+	buf := getBuffer(int64(len(m.Result)) + 256)
+	buf.b = jsonrpc.Append(buf.b, m)
+	return &plainAnswer{status: status, buf: buf}
+}

@@ -1,0 +1,168 @@
+//go:build !mcp_modern_only
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// batchWorkers is how many requests of one batch are served at the same time.
+const batchWorkers = 8
+
+// Refusals of single messages of a batch.
+var (
+	errInitInBatch = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "invalid request: initialize must not be part of a batch"}
+	errModernInBatch = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "invalid request: this revision has no batches"}
+)
+
+// batch serves an array of messages, which revision 2025-03-26 alone has.
+func (l *legacy) batch(w http.ResponseWriter, r *http.Request, p *post) {
+	items, err := jsonrpc.DecodeBatch(p.body.b)
+	if err != nil {
+		l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, wireError(err))
+		p.release()
+		return
+	}
+	s := l.acquire(w, r, p.x.Principal, jsonrpc.ID{})
+	if s == nil {
+		p.release()
+		return
+	}
+	if !s.core.Revision().Rules().Batch {
+		l.table.release(s)
+		l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errNoBatch)
+		p.release()
+		return
+	}
+	b := &batch{l: l, p: p, s: s, headers: mirrored(r.Header)}
+	b.sort(items)
+	if len(b.requests) == 0 && len(b.answers) == 0 {
+		b.serveQuiet(r.Context())
+		l.table.release(s)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if !l.table.begin(s, len(b.requests)) {
+		l.table.release(s)
+		l.busy(w, p)
+		return
+	}
+	t, over := l.open(p, s)
+	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
+	l.calls.Go(func() {
+		defer l.table.done(s, len(b.requests))
+		b.serveQuiet(ctx)
+		b.serveRequests(ctx)
+		b.answer(t)
+	})
+	l.carry(w, r, p, t, over)
+}
+
+// A batch is an array of messages being served. Each is judged by itself.
+type batch struct {
+	l       *legacy
+	p       *post
+	s       *session
+	headers mcp.Headers
+
+	quiet    []*mcp.Exchange // notifications
+	requests []*mcp.Exchange
+
+	mu      sync.Mutex
+	answers []*jsonrpc.Message
+}
+
+// sort tells the messages apart; responses of the client go where they belong at once, and what cannot be served gets its error.
+func (b *batch) sort(items []jsonrpc.Item) {
+	for i := range items {
+		it := &items[i]
+		if it.Err != nil {
+			b.add(&jsonrpc.Message{ID: it.ID, Error: it.Err})
+			continue
+		}
+		if it.Kind() == jsonrpc.Response {
+			b.s.core.Deliver(&it.Message)
+			continue
+		}
+		x := &mcp.Exchange{Message: &it.Message, Principal: b.p.x.Principal, Headers: &b.headers}
+		adm := b.l.h.srv.Admit(x)
+		refused := adm.Err
+		switch {
+		case refused != nil:
+		case !adm.Handshake:
+			refused = errModernInBatch
+		case adm.Initialize:
+			refused = errInitInBatch
+		}
+		x.Session = b.s.core
+		switch {
+		case it.Kind() == jsonrpc.Notification:
+			if refused == nil {
+				b.quiet = append(b.quiet, x)
+			}
+		case refused != nil:
+			b.add(&jsonrpc.Message{ID: it.ID, Error: refused})
+		default:
+			b.requests = append(b.requests, x)
+		}
+	}
+}
+
+func (b *batch) add(m *jsonrpc.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers = append(b.answers, m)
+}
+
+// serveQuiet serves the notifications in their order. They have no answers.
+func (b *batch) serveQuiet(ctx context.Context) {
+	for _, x := range b.quiet {
+		b.l.h.srv.Serve(ctx, x)
+	}
+}
+
+// serveRequests serves the requests, a few at a time, and collects their answers.
+func (b *batch) serveRequests(ctx context.Context) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, batchWorkers)
+	for _, x := range b.requests {
+		x.Stream = b.p.x.Stream
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if reply, _ := b.l.h.srv.Serve(ctx, x); reply != nil {
+				b.add(reply)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// answer ends the track with the answers: as one array, or as events when something was streamed before.
+func (b *batch) answer(t *track) {
+	switch {
+	case len(b.answers) == 0: // all were cancelled
+		t.finish(&plainAnswer{status: http.StatusAccepted})
+	case b.p.accepts&acceptsJSON == 0:
+		t.finish(nil, b.answers...)
+	default:
+		buf := getBuffer(-1)
+		buf.b = append(buf.b, '[')
+		for i, m := range b.answers {
+			if i > 0 {
+				buf.b = append(buf.b, ',')
+			}
+			buf.b = jsonrpc.Append(buf.b, m)
+		}
+		buf.b = append(buf.b, ']')
+		t.finish(&plainAnswer{status: http.StatusOK, buf: buf}, b.answers...)
+	}
+	b.p.release()
+}

@@ -1,0 +1,86 @@
+//go:build !mcp_modern_only
+
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/jsonrpc"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// get carries the stream of unsolicited messages, or one that the client comes back to.
+func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Principal) {
+	if parseAccept(r.Header["Accept"])&acceptsSSE == 0 {
+		l.h.answerRefusal(w, refuse(http.StatusNotAcceptable, "the answer to GET is a stream, so Accept must allow text/event-stream"))
+		return
+	}
+	if ref := checkVersion(r.Header[headerVersion]); ref != nil {
+		l.h.answerRefusal(w, ref)
+		return
+	}
+	s := l.acquire(w, r, principal, jsonrpc.ID{})
+	if s == nil {
+		return
+	}
+	defer l.table.release(s)
+	t, after := s.standing(), uint64(0)
+	last := r.Header.Get("Last-Event-ID")
+	if last != "" {
+		var ok bool
+		if t, after, ok = s.find(last); !ok {
+			l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errBadEventID)
+			return
+		}
+	} else {
+		after = t.delivered()
+	}
+	l.stream(w, r, t, after)
+}
+
+// stream makes this response carry a track from a position on, in the place of any other.
+func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after uint64) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	out := &sink{h: l.h, w: w, onClose: cancel}
+	if s := t.sess; s.primes() {
+		out.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(after), l.table.opts().RetryAfter) }
+	}
+	if t.attach(out, after) {
+		out.keepAlive()
+		if t.number == 0 {
+			t.sess.pump(ctx, t)
+		} else {
+			<-ctx.Done()
+		}
+	}
+	out.close()
+	t.detach(out)
+}
+
+// pump passes on the core's unsolicited messages until ctx ends or the session does. One request at a time does so.
+func (s *session) pump(ctx context.Context, t *track) {
+	s.pumping.Lock()
+	defer s.pumping.Unlock()
+	for {
+		m, err := s.core.Next(ctx)
+		if err != nil || t.Send(context.WithoutCancel(ctx), m) != nil {
+			return
+		}
+	}
+}
+
+// checkVersion refuses a revision that does not exist, where no message is there to be admitted.
+func checkVersion(values []string) *refusal {
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) == 1 {
+		if _, ok := era.Parse(values[0]); ok {
+			return nil
+		}
+	}
+	return refuse(http.StatusBadRequest, "MCP-Protocol-Version "+quoteShort(values[0])+" is not a revision that this server speaks")
+}

@@ -1,0 +1,61 @@
+package mcphttp
+
+import (
+	"net/http"
+
+	"github.com/seed38e7925c/parley/jsonrpc"
+)
+
+// serveModern serves an admitted message of revision 2026-07-28. The handler runs on this goroutine; the client's going away cancels
+// it, because that is what ends the request's context.
+func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, p *post) {
+	defer p.release()
+	if p.msg.Kind() == jsonrpc.Notification {
+		h.serveNotification(w, r, p)
+		return
+	}
+	if p.msg.Method == methodListen {
+		h.serveListen(w, r, p)
+		return
+	}
+	if p.x.Stream != nil {
+		p.sink.keepAlive()
+	}
+	reply, status := h.srv.Serve(r.Context(), &p.x)
+	h.finish(p, reply, status)
+}
+
+// serveNotification serves a notification, which has no answer but that it was taken.
+func (h *Handler) serveNotification(w http.ResponseWriter, r *http.Request, p *post) {
+	reply, status := h.srv.Serve(r.Context(), &p.x)
+	if reply != nil && reply.Error != nil {
+		h.answerError(w, status, jsonrpc.ID{}, reply.Error)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// finish ends an exchange with its response: as the last event when the stream has begun or the client takes nothing else, as JSON
+// otherwise. Later messages of a handler that is still running fail.
+func (h *Handler) finish(p *post, reply *jsonrpc.Message, status int) {
+	s := &p.sink
+	defer s.close()
+	if reply == nil { // the client ended the exchange: nothing more is sent
+		return
+	}
+	if p.accepts&acceptsJSON != 0 || status >= http.StatusBadRequest {
+		if s.answerPlain(nil) {
+			if c := challenges(&p.x); c != nil {
+				s.w.Header()[headerChallenge] = c
+			}
+			h.answerJSON(s.w, status, reply)
+			return
+		}
+	}
+	buf := getBuffer(int64(len(reply.Result)) + 256)
+	defer buf.release()
+	buf.b = appendMessage(buf.b, "", reply)
+	if err := s.write(buf.b); err != nil {
+		h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
+	}
+}

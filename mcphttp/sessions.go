@@ -1,0 +1,226 @@
+//go:build !mcp_modern_only
+
+package mcphttp
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// A session is a session of the handshake era over HTTP: what the core keeps of it, and its streams. It has no goroutine.
+type session struct {
+	owner     *sessions
+	id        string
+	tag       string // begins the event ids; unlike the id it is no secret
+	core      *mcp.Session
+	principal *mcp.Principal
+
+	// Guarded by owner.mu.
+	active   int       // HTTP requests in progress, streams and calls that outlive theirs included
+	running  int       // JSON-RPC requests being served
+	lastUsed time.Time // when the last of them ended
+	returned bool      // the client has come back after initialize
+
+	// pumping is held by the request that carries the GET stream.
+	pumping sync.Mutex
+
+	mu        sync.Mutex // guards what follows, and the events of the tracks
+	tracks    []*track
+	getTrack  *track
+	lastTrack uint64
+	kept      int // bytes of events
+}
+
+// closeCore ends what the core keeps of a session.
+func (h *Handler) closeCore(core *mcp.Session) {
+	if err := core.Close(); err != nil {
+		h.opts.Logger.Debug("mcphttp: closing a session", "error", err)
+	}
+}
+
+// resumable reports whether the session's streams carry event ids.
+func (s *session) resumable() bool { return s.owner.opts().ReplayBytes > 0 }
+
+// end closes the session: streams end, and running calls are cancelled.
+func (s *session) end() {
+	s.mu.Lock()
+	tracks := append([]*track(nil), s.tracks...)
+	s.mu.Unlock()
+	for _, t := range tracks { // first, so that no client sees what becomes of a cancelled call
+		t.end()
+	}
+	s.owner.h.closeCore(s.core)
+}
+
+// sessions is the table of live sessions. Idle ones are swept by one timer, which runs only while there are any.
+type sessions struct {
+	h *Handler
+
+	mu     sync.Mutex
+	byID   map[string]*session
+	timer  *time.Timer // nil while the table is empty
+	closed bool
+	ending sync.WaitGroup // sessions being ended by the sweep
+}
+
+func newSessions(h *Handler) *sessions {
+	return &sessions{h: h, byID: make(map[string]*session)}
+}
+
+func (t *sessions) opts() *SessionOptions { return t.h.opts.Sessions }
+
+// full reports whether there is no room for another session, after a look at which ones are over.
+func (t *sessions) full() bool {
+	t.mu.Lock()
+	full := t.closed || len(t.byID) >= t.opts().MaxSessions
+	closed := t.closed
+	t.mu.Unlock()
+	if !full || closed {
+		return full
+	}
+	t.sweep()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID) >= t.opts().MaxSessions
+}
+
+// add makes a session for an established core session; nil when there is no room any more.
+func (t *sessions) add(core *mcp.Session, p *mcp.Principal) *session {
+	s := &session{owner: t, id: rand.Text(), tag: rand.Text()[:8], core: core, principal: p, lastUsed: time.Now()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || len(t.byID) >= t.opts().MaxSessions {
+		return nil
+	}
+	t.byID[s.id] = s
+	t.armLocked()
+	return s
+}
+
+// acquire finds a session for its owner and marks it as in use until release.
+func (t *sessions) acquire(id string, p *mcp.Principal) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.byID[id]
+	if s == nil || !s.principal.Same(p) {
+		return nil
+	}
+	s.active++
+	s.returned = true
+	return s
+}
+
+// begin counts n requests of an acquired session; it reports false when that would be too many in progress.
+func (t *sessions) begin(s *session, n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.running+n > t.opts().MaxInFlight {
+		return false
+	}
+	s.running += n
+	return true
+}
+
+// done ends n requests and the use that they were part of.
+func (t *sessions) done(s *session, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.running -= n
+	t.releaseLocked(s)
+}
+
+// release ends a use of a session.
+func (t *sessions) release(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.releaseLocked(s)
+}
+
+func (t *sessions) releaseLocked(s *session) {
+	s.active--
+	s.lastUsed = time.Now()
+}
+
+// remove takes a session out of the table; the caller ends it.
+func (t *sessions) remove(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID[s.id] == s {
+		delete(t.byID, s.id)
+	}
+}
+
+// armLocked starts the sweeping timer.
+func (t *sessions) armLocked() {
+	if t.timer != nil || len(t.byID) == 0 || t.closed {
+		return
+	}
+	t.timer = time.AfterFunc(t.interval(), func() {
+		t.mu.Lock()
+		t.timer = nil
+		t.mu.Unlock()
+		t.sweep()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.armLocked()
+	})
+}
+
+// interval is how often the table is looked through.
+func (t *sessions) interval() time.Duration {
+	o := t.opts()
+	return max(min(o.IdleTimeout, o.ReplayFor, unusedSessionExpiry)/4, time.Second)
+}
+
+// sweep ends the sessions that are over and forgets streams that were kept long enough.
+func (t *sessions) sweep() {
+	now := time.Now()
+	var over, live []*session
+	t.mu.Lock()
+	for id, s := range t.byID {
+		if !t.overLocked(s, now) {
+			live = append(live, s)
+			continue
+		}
+		delete(t.byID, id)
+		over = append(over, s)
+	}
+	t.ending.Add(1)
+	t.mu.Unlock()
+	defer t.ending.Done()
+	for _, s := range over {
+		s.end()
+	}
+	for _, s := range live {
+		s.forgetOld(now.Add(-t.opts().ReplayFor))
+	}
+}
+
+// overLocked reports whether a session has expired.
+func (t *sessions) overLocked(s *session, now time.Time) bool {
+	if s.active > 0 {
+		return false
+	}
+	idle := now.Sub(s.lastUsed)
+	return idle >= t.opts().IdleTimeout || !s.returned && idle >= unusedSessionExpiry
+}
+
+// close ends all sessions; none can be added afterwards.
+func (t *sessions) close() {
+	t.mu.Lock()
+	t.closed = true
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
+	all := t.byID
+	t.byID = make(map[string]*session)
+	t.mu.Unlock()
+	for _, s := range all {
+		s.end()
+	}
+	t.ending.Wait()
+}
