@@ -94,7 +94,7 @@ func (s *Server) admitModern(x *Exchange, m *jsonrpc.Message) Admission {
 		return refuse(methodNotFound(m.Method), era.HTTPStatus(x.revision, CodeMethodNotFound))
 	}
 	if x.params.shape == paramsBroken {
-		return refuse(invalidParams("params is not one JSON object in which every name occurs once"), httpBadRequest)
+		return refuse(errParamsShape, httpBadRequest)
 	}
 	if m.Method == MethodToolsCall && x.Headers != nil {
 		if err := s.checkParamHeaders(x); err != nil {

@@ -190,6 +190,9 @@ func (s *Server) handle(ctx context.Context, c *Call) (any, error) {
 		return nil, s.handleNotification(ctx, c)
 	}
 	if h := methods[c.method]; h != nil && s.offers(c.method, c.rev) {
+		if shape := c.exchange.params.shape; shape == paramsOther || shape == paramsBroken {
+			return nil, errParamsShape
+		}
 		return h(s, ctx, c)
 	}
 	if h, ok := s.custom.request(c.method); ok {
@@ -197,6 +200,9 @@ func (s *Server) handle(ctx context.Context, c *Call) (any, error) {
 	}
 	return nil, methodNotFound(c.method)
 }
+
+// errParamsShape refuses params that are no object.
+var errParamsShape = invalidParams("params must be one JSON object in which every name occurs once")
 
 // A method is a built-in request.
 type method func(s *Server, ctx context.Context, c *Call) (any, error)
@@ -231,8 +237,8 @@ func (s *Server) knows(name string, rev Revision) bool {
 
 // offers reports whether a built-in method exists at the revision and its capability is declared.
 func (s *Server) offers(name string, rev Revision) bool {
-	if rev == 0 { // before the handshake
-		return (name == MethodInitialize || name == MethodPing) && s.served.Legacy() != 0
+	if name == MethodInitialize { // comes before there is a revision
+		return rev == 0 || rev.Rules().Handshake
 	}
 	if !rev.Rules().HasRequest(era.ClientToServer, name) {
 		return false

@@ -186,3 +186,19 @@ func addEcho(s *mcp.Server) {
 }
 
 var _ io.Writer = (*syncBuffer)(nil)
+
+// addNotes adds two resources and a template.
+func addNotes(s *mcp.Server) {
+	read := func(_ context.Context, c *mcp.Call) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "text of " + c.Name()}}}, nil
+	}
+	mcp.AddResource(s, &mcp.Resource{URI: "note:///a", Name: "a", MIMEType: "text/plain"}, read)
+	mcp.AddResource(s, &mcp.Resource{URI: "note:///b", Name: "b"}, read)
+	mcp.AddResourceTemplate(s, &mcp.ResourceTemplate{URITemplate: "day:///{year}/{month}", Name: "day", MIMEType: "text/x-day"},
+		func(_ context.Context, _ *mcp.Call, vars mcp.TemplateVars) (*mcp.ReadResourceResult, error) {
+			if vars.Get("month") == "13" {
+				return nil, fmt.Errorf("no month 13: %w", mcp.ErrNotFound)
+			}
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: vars.Get("year") + "-" + vars.Get("month")}}}, nil
+		})
+}

@@ -30,6 +30,7 @@ type Session struct {
 	rev       Revision // zero before initialize
 	ready     bool     // notifications/initialized came, or a request after initialize
 	closed    bool
+	detached  bool // made by RestoreSession: there is no way back to the client
 	info      *Implementation
 	caps      *ClientCapabilities
 	level     LoggingLevel
@@ -222,7 +223,7 @@ func (ss *Session) notified(c *Call) bool {
 // setReady lets notices through to the client.
 func (ss *Session) setReady() {
 	ss.mu.Lock()
-	first := !ss.ready && ss.rev != 0 && !ss.closed
+	first := !ss.ready && ss.rev != 0 && !ss.closed && !ss.detached
 	if first {
 		ss.ready = true
 	}
@@ -283,6 +284,8 @@ func (ss *Session) expect(p *pendingRequest) (jsonrpc.ID, error) {
 	switch {
 	case ss.closed:
 		return jsonrpc.ID{}, ErrClosed
+	case ss.detached:
+		return jsonrpc.ID{}, fmt.Errorf("%w: a stateless session has no channel for requests to the client", ErrUnavailable)
 	case len(ss.pending) >= ss.server.options.MaxPending:
 		return jsonrpc.ID{}, fmt.Errorf("%w: %d requests to the client wait for an answer already", ErrUnavailable, len(ss.pending))
 	}

@@ -1,0 +1,2 @@
+// Package archtest holds tests of what packages link, transitively. The direct imports are depguard's (.golangci.yml).
+package archtest
