@@ -36,6 +36,7 @@ type Server struct {
 
 	audience audience // sessions and listeners that are told of changes
 	drain    drain
+	asks     *askRuntime // questions to the person
 }
 
 // ServerOptions are the options of [NewServer]. The zero value of each field is its default.
@@ -94,6 +95,9 @@ type ServerOptions struct {
 	// is 5 s.
 	StopDelay time.Duration
 
+	// Ask are the options for questions to the person. The default is nil: the defaults of each.
+	Ask *AskOptions
+
 	// Authorize is called for every request and notification once it is decoded, before its handler. An error refuses it: an *[Error]
 	// as it is, anything else as "not permitted". An error with a method HTTPStatus() int chooses the HTTP status.
 	Authorize func(ctx context.Context, call *Call) error
@@ -140,7 +144,9 @@ func NewServer(name, version string, o *ServerOptions) *Server {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	s.check = s.applyOptions()
+	var badAsk error
+	s.asks, badAsk = newAskRuntime(name, o.Ask, s.log)
+	s.check = errors.Join(s.applyOptions(), badAsk)
 	s.stamp.init(&s.info, &s.options)
 	s.chain.Store(&chain{handler: s.handle})
 	s.drain.init()

@@ -92,6 +92,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	d.mu.Unlock()
 	s.audience.end()
+	s.asks.drain()
 	d.signal()
 	var err error
 	select {

@@ -1,0 +1,84 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seed38e7925c/parley/form"
+)
+
+// unavailableError is ErrUnavailable with the capability that the client would have had to declare.
+type unavailableError struct {
+	key    string
+	kind   QuestionKind
+	needs  *ClientCapabilities // nil when no declaration would have helped
+	reason string
+}
+
+func (e *unavailableError) Error() string {
+	return fmt.Sprintf("mcp: nobody could be asked question %q (%v): %s", e.key, e.kind, e.reason)
+}
+
+func (e *unavailableError) Unwrap() error { return ErrUnavailable }
+
+// checkKind reports whether the client can be asked a question of that kind at all.
+func (c *Call) checkKind(q *Question) error {
+	rules, caps := c.rev.Rules(), c.ClientCapabilities()
+	var exists, declared bool
+	needs := new(ClientCapabilities)
+	switch q.Kind {
+	case AskForm:
+		exists, declared = rules.Elicitation.Form, caps.Elicitation.HasForm()
+		needs.Elicitation = &ElicitationCapability{Form: &Supported{}}
+	case AskURL:
+		exists, declared = rules.Elicitation.URL, caps.Elicitation.HasURL()
+		needs.Elicitation = &ElicitationCapability{URL: &Supported{}}
+	case AskSample:
+		withTools := q.Sample != nil && (len(q.Sample.Tools) > 0 || q.Sample.ToolChoice != nil)
+		exists, declared = !withTools || rules.SamplingTools, canSample(caps, withTools)
+		needs.Sampling = &SamplingCapability{}
+		if withTools {
+			needs.Sampling.Tools = &Supported{}
+		}
+	case AskRoots:
+		exists, declared = true, caps.Roots != nil
+		needs.Roots = &RootsCapability{}
+	}
+	switch {
+	case !exists:
+		return &unavailableError{key: q.Key, kind: q.Kind, reason: "revision " + c.rev.String() + " has no such question"}
+	case !declared:
+		return &unavailableError{key: q.Key, kind: q.Kind, needs: needs, reason: "the client did not declare the capability"}
+	case q.Kind == AskForm && q.Form != nil && !rules.Elicitation.Multi:
+		if _, err := q.Form.Schema(dialectOf(c.rev)); errors.Is(err, form.ErrInexpressible) {
+			return &unavailableError{key: q.Key, kind: q.Kind, reason: err.Error()}
+		}
+	}
+	return nil
+}
+
+func canSample(caps *ClientCapabilities, withTools bool) bool {
+	return caps.Sampling != nil && (!withTools || caps.Sampling.Tools != nil)
+}
+
+// refusal returns the protocol error that names the missing capability (2026-07-28), or nil where there is none to name.
+func (e *unavailableError) refusal(rev Revision) *Error {
+	if e.needs == nil || !rev.Rules().AskByResult {
+		return nil
+	}
+	data, err := marshalJSON(&MissingCapabilityData{RequiredCapabilities: *e.needs})
+	if err != nil {
+		return errInternal
+	}
+	return &Error{
+		Code:    rev.Rules().CodeMissingCapability,
+		Message: fmt.Sprintf("this request needs a client capability that it does not declare: it asks the person a question (%v)", e.kind),
+		Data:    data,
+	}
+}
+
+// dialectOf says what a form can express at a revision.
+func dialectOf(rev Revision) form.Dialect {
+	e := rev.Rules().Elicitation
+	return form.Dialect{Defaults: e.Defaults, OptionTitles: e.Titles, MultiChoice: e.Multi, Pattern: e.Pattern}
+}

@@ -1,0 +1,84 @@
+package mcp
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// askLimiter bounds how often one caller is asked by one tool. It counts in windows of a minute.
+type askLimiter struct {
+	perMinute int // no bound when negative
+
+	mu      sync.Mutex
+	windows map[string]*askWindow
+	swept   time.Time
+}
+
+type askWindow struct {
+	begin time.Time
+	asked int
+}
+
+// maxAskWindows bounds the callers that are counted at the same time. Beyond it the oldest windows are forgotten early.
+const maxAskWindows = 100_000
+
+// take counts n questions of the call, or refuses them.
+func (l *askLimiter) take(c *Call, n int) error {
+	key, known := c.caller()
+	if l.perMinute < 0 || !known || n == 0 {
+		return nil
+	}
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep(now)
+	w := l.windows[key]
+	if w == nil || now.Sub(w.begin) >= time.Minute {
+		w = &askWindow{begin: now}
+		l.windows[key] = w
+	}
+	if w.asked+n > l.perMinute {
+		return &ToolError{
+			Text: fmt.Sprintf("too many questions: this asks the person more than %d times a minute; try again later", l.perMinute),
+			Err:  fmt.Errorf("%w: AskOptions.MaxPerMinute (%d) reached by %s %q", ErrTooManyRounds, l.perMinute, c.method, c.name),
+		}
+	}
+	w.asked += n
+	return nil
+}
+
+// sweep drops windows that are over, at most once a minute, or all of them when there are too many.
+func (l *askLimiter) sweep(now time.Time) {
+	if l.windows == nil || len(l.windows) >= maxAskWindows {
+		l.windows = make(map[string]*askWindow)
+		l.swept = now
+		return
+	}
+	if now.Sub(l.swept) < time.Minute {
+		return
+	}
+	l.swept = now
+	for key, w := range l.windows {
+		if now.Sub(w.begin) >= time.Minute {
+			delete(l.windows, key)
+		}
+	}
+}
+
+// caller names who is asked, and by what; known is false for callers that cannot be told apart.
+func (c *Call) caller() (key string, known bool) {
+	what := string(appendPart(appendPart(nil, c.method), c.name))
+	switch {
+	case c.principal != nil:
+		p := c.principal
+		return "p" + string(appendPart(appendPart(appendPart(nil, p.Issuer), p.Subject), p.ClientID)) + what, true
+	case c.exchange == nil:
+		return "", false
+	case c.exchange.Session != nil:
+		return fmt.Sprintf("s%p", c.exchange.Session) + what, true
+	case c.exchange.Headers == nil:
+		return "c" + what, true // a stream: one client, one person
+	}
+	return "", false
+}

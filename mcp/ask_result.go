@@ -1,0 +1,328 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// This file asks by the result of the request (2026-07-28, basic/patterns/mrtr): what is known is answered, what is not goes out
+// with the result, and the state is sealed for the next run.
+
+// resultAsker answers from what the client brought back, or notes the question as pending.
+type resultAsker struct{}
+
+func (resultAsker) ask(_ context.Context, c *Call, q *Question) (*Answer, error) {
+	a := &c.asking
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	run := a.run
+	ans, problem, err := run.known(c, q)
+	switch {
+	case err != nil:
+		run.fault = err
+		return nil, err
+	case ans != nil:
+		return ans, nil
+	case len(run.pending) >= run.rt.maxQuestions:
+		run.fault = &ToolError{
+			Text: "too many questions at once",
+			Err: fmt.Errorf("%w: %s %q asks more than %d questions in one round (AskOptions.MaxQuestions)",
+				ErrTooManyRounds, c.method, c.name, run.rt.maxQuestions),
+		}
+		return nil, run.fault
+	}
+	run.pending = append(run.pending, &pendingQuestion{Question: q, problem: problem})
+	return nil, fmt.Errorf("%w: question %q", ErrInputRequired, q.Key)
+}
+
+// pendingQuestion is a question that goes out, and what was wrong with its answer before.
+type pendingQuestion struct {
+	*Question
+	problem error
+	id      string // elicitationId, where there is one
+}
+
+// known finds the answer to a question: one that was remembered, or one that this request brings. problem tells why an answer that
+// is there does not count.
+func (r *askRun) known(c *Call, q *Question) (ans *Answer, problem, err error) {
+	digest := r.digests[q.Key]
+	reply, ok := r.state.Answers[q.Key]
+	if raw, brought := r.answers[q.Key]; !ok && !r.resumed && brought {
+		reply, ok = rememberedReply{Digest: digest, Raw: raw}, true // a first call that brings its answers along
+	}
+	if !ok {
+		r.noteReworded(c, q)
+		return nil, nil, nil
+	}
+	if action := refusalIn(reply.Raw); action != "" {
+		r.state.remember(q.Key, reply)
+		return &Answer{Action: action}, nil, nil
+	}
+	if reply.Digest != digest {
+		delete(r.state.Answers, q.Key)
+		r.noteChanged(c, q)
+		return nil, nil, nil
+	}
+	ans, err = q.answer(reply.Raw)
+	if err == nil {
+		r.state.remember(q.Key, reply)
+		return ans, nil, nil
+	}
+	delete(r.state.Answers, q.Key)
+	var bad *badContent
+	if errors.As(err, &bad) {
+		return nil, bad, nil
+	}
+	return nil, nil, refusedReply(q.Key, err)
+}
+
+// refusalIn returns the action of a reply that declines or dismisses, empty for others. A refusal holds whatever became of the
+// wording: nobody is asked twice.
+func refusalIn(raw json.RawMessage) ElicitAction {
+	var res ElicitResult
+	if len(raw) == 0 || raw[0] != '{' || unmarshalJSON(raw, &res) != nil {
+		return ""
+	}
+	if res.Action == ActionDecline || res.Action == ActionCancel {
+		return res.Action
+	}
+	return ""
+}
+
+// remember keeps an answer for the runs to come: a client sends each one only once.
+func (st *flowState) remember(key string, reply rememberedReply) {
+	if st.Answers == nil {
+		st.Answers = make(map[string]rememberedReply)
+	}
+	st.Answers[key] = reply
+}
+
+// noteReworded notices a question that went out in the last round, came back without an answer, and now says something else.
+func (r *askRun) noteReworded(c *Call, q *Question) {
+	if asked, was := r.state.Asked[q.Key]; was && asked != r.digests[q.Key] {
+		r.noteChanged(c, q)
+	}
+}
+
+func (r *askRun) noteChanged(c *Call, q *Question) {
+	r.state.Changed++
+	r.rt.log.Warn("a question is not the same as when it was asked before, and is asked again; what it says must not differ between runs",
+		"method", c.method, "name", c.name, "question", q.Key, "changed", r.state.Changed)
+}
+
+// resume reads requestState and inputResponses of a retry. With a store it returns the outcome of the run that has already
+// redeemed the state, if there is one.
+func (c *Call) resume(ctx context.Context) (*storedOutcome, error) {
+	a := &c.asking
+	responses, err := c.inputResponses()
+	if err != nil {
+		return nil, err
+	}
+	text, has, err := c.requestState()
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	run := c.startRun()
+	run.answers = responses
+	if !has {
+		return nil, nil // a first call that brings answers along
+	}
+	st, stored, err := run.rt.redeem(ctx, c, run, text)
+	if err != nil {
+		return nil, c.refuseState(err)
+	}
+	if stored != nil {
+		return stored, nil
+	}
+	run.state, run.resumed = st, true
+	return nil, run.keep()
+}
+
+// keep takes the answers to what was asked into the state, even those that this run will not come to ask for: the client does not
+// send them again. Answers to what was not asked are left alone.
+func (r *askRun) keep() error {
+	for key, raw := range r.answers {
+		digest, was := r.state.Asked[key]
+		if !was {
+			continue
+		}
+		if len(raw) == 0 || raw[0] != '{' {
+			return refusedReply(key, &badReply{"it must be an object"})
+		}
+		r.state.remember(key, rememberedReply{Digest: digest, Raw: raw})
+	}
+	return nil
+}
+
+// refuseState logs why a state is refused and returns the one refusal that clients get to see.
+func (c *Call) refuseState(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var wire *Error
+	if errors.As(err, &wire) {
+		return err
+	}
+	rt := c.asks()
+	msg := "a requestState was refused"
+	if errors.Is(err, errSealKey) {
+		msg += ": replicas do not share keys, or a key was dropped before its states had expired"
+	}
+	rt.log.Warn(msg, "method", c.method, "name", c.name, "error", err.Error(), "keys", rt.keys.String())
+	return errBadState
+}
+
+// inputResponses reads the answers that the request brings.
+func (c *Call) inputResponses() (InputResponses, error) {
+	raw := c.param(paramInputResponses)
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if raw[0] != '{' {
+		return nil, invalidParams("inputResponses must be an object")
+	}
+	var responses InputResponses
+	if err := unmarshalJSON(raw, &responses); err != nil {
+		return nil, invalidParams("inputResponses must be an object of results by key")
+	}
+	return responses, nil
+}
+
+// requestState reads the state that the request brings; the empty string is one.
+func (c *Call) requestState() (text string, has bool, err error) {
+	raw := c.param(paramRequestState)
+	if len(raw) == 0 {
+		return "", false, nil
+	}
+	if err := unmarshalJSON(raw, &text); err != nil || raw[0] != '"' {
+		return "", false, invalidParams("requestState must be a string")
+	}
+	return text, true, nil
+}
+
+// param returns a member of the request's params as it came, nil where it is absent.
+func (c *Call) param(p param) json.RawMessage {
+	if c.exchange == nil {
+		return nil
+	}
+	return c.exchange.params.members[p]
+}
+
+// arguments returns the arguments of the request as they came.
+func (c *Call) arguments() json.RawMessage { return c.param(paramArguments) }
+
+// inputRequired builds the result that puts the pending questions.
+func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredResult, error) {
+	st := run.state
+	if len(run.pending) > 0 {
+		st.Round++
+	} else {
+		st.Waits++
+	}
+	if err := run.bounds(c); err != nil {
+		return nil, err
+	}
+	if err := run.rt.limit.take(c, len(run.pending)); err != nil {
+		return nil, err
+	}
+	requests := make(InputRequests, len(run.pending))
+	st.Asked = make(map[string]string, len(run.pending))
+	for _, q := range run.pending {
+		method, params, err := c.questionRequest(q.Question, reworded(q.Message, q.problem), "")
+		if err != nil {
+			return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
+		}
+		requests[q.Key] = InputRequest{Method: method, Params: params}
+		st.Asked[q.Key] = run.digests[q.Key]
+	}
+	sealed, err := run.rt.sealRound(ctx, c, st)
+	if err != nil {
+		return nil, err
+	}
+	return &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: requests, RequestState: &sealed}, nil
+}
+
+// bounds refuses a round too many.
+func (r *askRun) bounds(c *Call) error {
+	option, limit := "", 0
+	switch {
+	case r.state.Round > r.rt.maxRounds:
+		option, limit = "MaxRounds", r.rt.maxRounds
+	case r.state.Waits > r.rt.maxWaits:
+		option, limit = "MaxWaits", r.rt.maxWaits
+	default:
+		return nil
+	}
+	return &ToolError{
+		Text: fmt.Sprintf("too many questions: this call has had %d rounds of them, and ends here", limit),
+		Err:  fmt.Errorf("%w: AskOptions.%s (%d) reached by %s %q", ErrTooManyRounds, option, limit, c.method, c.name),
+	}
+}
+
+// sealRound seals the state of the round that begins now. What is too large to travel goes to the store.
+func (r *askRuntime) sealRound(ctx context.Context, c *Call, st *flowState) (string, error) {
+	r.noteKeys()
+	b, err := c.binding(purposeState)
+	if err != nil {
+		return "", err
+	}
+	expires := time.Now().Add(r.lifetime)
+	st.RoundID, st.Expires, st.Stored = randomName(), expires.Unix(), ""
+	sealed, fits, err := r.seal(b, st)
+	if err != nil || fits {
+		return sealed, err
+	}
+	if r.store == nil {
+		return "", fmt.Errorf("mcp: the state of %s %q is larger than %d bytes (AskOptions.MaxState): keep less in Once, or set AskOptions.Store",
+			c.method, c.name, r.maxState)
+	}
+	ref := &flowState{Flow: st.Flow, RoundID: st.RoundID, Expires: st.Expires, Round: st.Round, Waits: st.Waits, Stored: "state/" + randomName()}
+	if err := r.store.Set(ctx, ref.Stored, []byte(sealed), expires); err != nil {
+		return "", fmt.Errorf("mcp: storing the state of a call: %w", err)
+	}
+	sealed, _, err = r.seal(b, ref)
+	return sealed, err
+}
+
+// load fetches the part of a state that was too large to travel.
+func (r *askRuntime) load(ctx context.Context, b *Binding, ref *flowState) (*flowState, error) {
+	if ref.Stored == "" {
+		return ref, nil
+	}
+	if r.store == nil {
+		return nil, fmt.Errorf("%w: this replica has no AskOptions.Store", errStateGone)
+	}
+	sealed, found, err := r.store.Get(ctx, ref.Stored)
+	if err != nil {
+		return nil, fmt.Errorf("reading the store: %w", err)
+	}
+	if !found {
+		return nil, errStateGone
+	}
+	plain, err := r.keys.Open(b, string(sealed))
+	if err != nil {
+		return nil, err
+	}
+	st := new(flowState)
+	if err := unmarshalJSON(plain, st); err != nil || st.RoundID != ref.RoundID {
+		return nil, errStateBody
+	}
+	return st, nil
+}
+
+// pendingKeys lists what is asked, for the log.
+func (r *askRun) pendingKeys() []string {
+	keys := make([]string, 0, len(r.pending)+len(r.waiting))
+	for _, q := range r.pending {
+		keys = append(keys, q.Key)
+	}
+	keys = append(keys, r.waiting...)
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,32 @@
+//go:build mcp_modern_only
+
+package mcp
+
+import (
+	"context"
+	"fmt"
+)
+
+// In a build without the handshake era every call asks by its result.
+
+func (c *Call) handshakeAsker() asker { return nobody{} }
+
+// nobody cannot be asked.
+type nobody struct{}
+
+func (nobody) ask(_ context.Context, _ *Call, q *Question) (*Answer, error) {
+	return nil, &unavailableError{key: q.Key, kind: q.Kind, reason: "this build serves 2026-07-28 only"}
+}
+
+func (c *Call) resumeHandshake(context.Context) error { return nil }
+
+func (c *Call) forgetHandshake(context.Context, *askRun) {}
+
+func (c *Call) visitRequired(context.Context, *askRun) error {
+	return fmt.Errorf("%w: this build serves 2026-07-28 only", ErrUnavailable)
+}
+
+// CompleteElicitation has nobody to tell in a build without the handshake era; sent is false.
+func (s *Server) CompleteElicitation(string) (sent bool, err error) {
+	return false, nil
+}

@@ -1,0 +1,115 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Await waits for something that happens elsewhere: a person at a web page, a colleague's approval. ready is called with a context
+// that says how long to wait now; it returns nil once the thing has happened, the context's error when it has not happened in time,
+// and any other error to end the wait with. It is called again by later runs of the handler, and must then find out by itself, from a
+// database perhaps, whether the thing has happened in between.
+//
+// A client of the handshake era is kept waiting as long as the call's ctx lasts. A request of a 2026-07-28 client is held for
+// [AskOptions.Hold] at most, or until the server shuts down; then Await returns [ErrInputRequired], which unwinds the handler, and
+// the client is asked to send the request again without asking anybody: its inputRequests are empty. Message, if not empty, is sent
+// as progress while the wait lasts, every ten seconds.
+//
+// Await shares keys with questions. It fails with [ErrTooManyRounds] after [AskOptions.MaxWaits] rounds.
+func (c *Call) Await(ctx context.Context, key, message string, ready func(ctx context.Context) error) error {
+	run, err := c.admitWait(key)
+	if err != nil {
+		return err
+	}
+	hold, cancel := c.holdContext(ctx, run)
+	defer cancel()
+	stop := c.reportWait(hold, message)
+	err = ready(hold)
+	stop()
+	switch {
+	case err == nil, ctx.Err() != nil, !c.rev.Rules().AskByResult:
+		return err
+	case hold.Err() == nil || !isContextError(err):
+		return err
+	}
+	a := &c.asking
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	run.waiting = append(run.waiting, key)
+	return fmt.Errorf("%w: still waiting for %q", ErrInputRequired, key)
+}
+
+func isContextError(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func (c *Call) admitWait(key string) (*askRun, error) {
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("mcp: Await: %w", err)
+	}
+	a := &c.asking
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.open {
+		return nil, fmt.Errorf("%w: Await belongs into handlers of tools/call, prompts/get and resources/read", ErrUnavailable)
+	}
+	run := c.startRun()
+	return run, run.use(key)
+}
+
+// holdContext bounds one wait where the client can be asked to come again.
+func (c *Call) holdContext(ctx context.Context, run *askRun) (context.Context, context.CancelFunc) {
+	if !c.rev.Rules().AskByResult {
+		return context.WithCancel(ctx)
+	}
+	hold, cancel := context.WithTimeout(ctx, run.rt.hold)
+	stop := make(chan struct{})
+	ended := make(chan struct{})
+	go func() { // ends with the wait, and is waited for by the function returned
+		defer close(ended)
+		select {
+		case <-run.rt.draining:
+			cancel()
+		case <-stop:
+		}
+	}()
+	return hold, func() {
+		close(stop)
+		<-ended
+		cancel()
+	}
+}
+
+// waitReport is how often a wait is reported as progress.
+const waitReport = 10 * time.Second
+
+// reportWait sends progress until the function that it returns is called.
+func (c *Call) reportWait(ctx context.Context, message string) (stop func()) {
+	if message == "" {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() { // ends with the wait, and is waited for by stop
+		defer close(ended)
+		tick := time.NewTicker(waitReport)
+		defer tick.Stop()
+		for n := 1.0; ; n++ {
+			if c.Progress(ctx, n, 0, message) != nil {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
