@@ -20,7 +20,7 @@ type Options struct {
 	Server string
 	// Trusted lists further URLs or hosts that the person knows, such as identity providers and other servers in use.
 	Trusted []string
-	// MaxLength is the number of bytes above which a URL is refused. Zero is 8192.
+	// MaxLength is the number of bytes above which a URL is refused. The default is 8192.
 	MaxLength int
 }
 

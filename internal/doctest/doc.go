@@ -10,3 +10,5 @@
 // A fence after <!-- go: continue --> goes on with the fence before it on the page. Names imported for fragments are the
 // packages of the module and the common ones of the standard library.
 package doctest
+
+//go:generate go -C ../../tools run ./limits -root .. -out ../docs/limits.md
