@@ -54,22 +54,57 @@ func byHand(r io.Reader, w io.Writer) error {
 	}
 }
 
+// byHandConcurrently is byHand with a goroutine for each request, so that one that
+// takes long does not hold up the others. The last one under way flushes.
+func byHandConcurrently(r io.Reader, w io.Writer) error {
+	in, out := bufio.NewReaderSize(r, 64<<10), bufio.NewWriterSize(w, 64<<10)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var busy atomic.Int64
+	var failed error
+	defer wg.Wait()
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return errors.Join(err, failed)
+		}
+		m, err := jsonrpc.Decode(line)
+		if err != nil {
+			return err
+		}
+		busy.Add(1)
+		wg.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			buf := append(jsonrpc.Append(out.AvailableBuffer(), &jsonrpc.Message{ID: m.ID, Result: m.Params}), '\n')
+			_, err := out.Write(buf)
+			if err == nil && busy.Add(-1) == 0 {
+				err = out.Flush()
+			}
+			failed = errors.Join(failed, err)
+		})
+	}
+}
+
 // BenchmarkEcho drives an echo server over pipes with a number of calls in
-// flight: our own at both ends, and our client against a loop written by hand.
+// flight: our own at both ends, and our client against loops written by hand.
 func BenchmarkEcho(b *testing.B) {
 	params := json.RawMessage(toolCall)
 	for _, inFlight := range []int{1, 64} {
-		for _, server := range []string{"conn", "hand"} {
+		for _, server := range []string{"conn", "hand", "handgo"} {
 			b.Run(fmt.Sprintf("%s/%d", server, inFlight), func(b *testing.B) {
 				b.ReportAllocs()
 				ar, br, aw, bw := pipes(b)
 				client := start(b.Context(), ar, aw, funcs{}, nil)
 				done := make(chan error, 1)
-				if server == "conn" {
+				switch server {
+				case "conn":
 					s := start(b.Context(), br, bw, echo(b), nil)
 					go func() { done <- s.wait() }()
-				} else {
+				case "hand":
 					go func() { done <- errors.Join(byHand(br, bw), bw.Close()) }()
+				case "handgo":
+					go func() { done <- errors.Join(byHandConcurrently(br, bw), bw.Close()) }()
 				}
 				var left atomic.Int64
 				left.Store(int64(b.N))

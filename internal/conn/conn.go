@@ -98,7 +98,7 @@ type Conn struct {
 	mu sync.Mutex
 	s  state // by update only
 
-	jobs       chan *work    // for reserved workers
+	jobs       chan *work    // for idle workers; sent and closed by update only
 	wake       chan struct{} // tells the writer that the queue is not empty any more
 	ended      chan struct{} // closed when nothing more will be read
 	refused    chan struct{} // closed when nothing more will be accepted for writing

@@ -16,7 +16,7 @@ type state struct {
 	slot     chan struct{}        // closed when inFlight falls, if the reader waits
 
 	workers     int           // goroutines that do work or wait for more
-	idleWorkers int           // those of them that wait and are not reserved
+	idleWorkers int           // those of them that wait and have no job yet
 	idle        chan struct{} // closed when workers is 0, if somebody waits
 
 	queued  int // responses in the queue
@@ -60,6 +60,7 @@ func (c *Conn) end(cause error) {
 		if s.cause == nil {
 			s.cause = cause
 			close(c.ended)
+			close(c.jobs)
 		}
 	})
 }

@@ -36,14 +36,12 @@ func (c *Conn) Go(ctx context.Context, id jsonrpc.ID, f func(ctx context.Context
 		return err
 	case spawn:
 		go c.worker(w)
-	default:
-		c.jobs <- w // never blocks: a worker is reserved, and as many fit
 	}
 	return nil
 }
 
-// startWork enters w into the table and reserves an idle worker for it. Without
-// one, spawn tells to start another.
+// startWork enters w into the table and gives it to an idle worker. If there is
+// none, spawn tells to start one.
 func (c *Conn) startWork(w *work) (spawn bool, err error) {
 	c.update(func(s *state) {
 		switch {
@@ -60,9 +58,10 @@ func (c *Conn) startWork(w *work) (spawn bool, err error) {
 		s.working++
 		if spawn = s.idleWorkers == 0; spawn {
 			s.workers++
-		} else {
-			s.idleWorkers--
+			return
 		}
+		s.idleWorkers--
+		c.jobs <- w // has room for one job for every idle worker
 	})
 	return spawn, err
 }
@@ -77,11 +76,7 @@ func (c *Conn) worker(w *work) {
 		}
 	})
 	for w != nil && c.do(w) {
-		select {
-		case w = <-c.jobs:
-		case <-c.ended:
-			w = c.leave()
-		}
+		w = <-c.jobs // nil once it is closed and empty
 	}
 }
 
@@ -110,21 +105,6 @@ func (c *Conn) endWork(w *work, keep bool) (idle bool) {
 		}
 	})
 	return idle
-}
-
-// leave takes a worker from the idle ones at the end of the connection. If all
-// of them are reserved, one more job is there for this worker.
-func (c *Conn) leave() (w *work) {
-	reserved := false
-	c.update(func(s *state) {
-		if reserved = s.idleWorkers == 0; !reserved {
-			s.idleWorkers--
-		}
-	})
-	if reserved {
-		w = <-c.jobs
-	}
-	return w
 }
 
 // CancelIncoming cancels, for the given cause, the context of the work for the
