@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 
 // Is reports whether target is an [*Error] with the same code, for [errors.Is].
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // errors.Is unwraps; Is compares one level
+	t, ok := target.(*Error)
 	return ok && t != nil && t.Code == e.Code
 }
 

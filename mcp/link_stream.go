@@ -156,23 +156,11 @@ func cancelReason(cause error) string {
 
 // Send implements [Link].
 func (l *streamLink) Send(ctx context.Context, m *jsonrpc.Message) error {
-	done := make(chan error, 1)
-	l.mu.Lock()
-	if l.closing {
-		l.mu.Unlock()
-		return fmt.Errorf("%w: the client was closed", ErrClosed)
+	err := l.conn.WriteContext(ctx, m)
+	if errors.Is(err, conn.ErrClosed) {
+		return l.reason(ctx)
 	}
-	l.wg.Go(func() { done <- l.conn.Write(m) }) // the queue may be full; ctx must still count
-	l.mu.Unlock()
-	select {
-	case err := <-done:
-		if errors.Is(err, conn.ErrClosed) {
-			return l.reason(ctx)
-		}
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return err
 }
 
 // Established implements [Link].

@@ -146,10 +146,11 @@ func (s connStream) Send(ctx context.Context, m *jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.c.Write(m); err != nil {
+	err := s.c.WriteContext(ctx, m)
+	if errors.Is(err, conn.ErrClosed) {
 		return errors.Join(ErrClosed, err)
 	}
-	return nil
+	return err
 }
 
 // batchReply collects the responses to a batch (2025-03-26), which are sent as one array when the last one is there.

@@ -2,7 +2,6 @@ package conn_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +112,7 @@ func BenchmarkEcho(b *testing.B) {
 				for range inFlight {
 					wg.Go(func() {
 						for left.Add(-1) >= 0 {
-							if _, err := client.Call(context.Background(), client.NewID(), "tools/call", params); err != nil {
+							if _, err := client.Call(b.Context(), client.NewID(), "tools/call", params); err != nil {
 								b.Error(err)
 								return
 							}

@@ -38,6 +38,7 @@
 //	read.go   from lines to messages to their receivers
 //	lines.go  from bytes to lines
 //	write.go  Write, the queue and the writer
+//	batch.go  WriteBatch
 //	call.go   Call, NewID
 //	work.go   Go, CancelIncoming
 package conn

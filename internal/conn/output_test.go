@@ -105,6 +105,51 @@ func TestBackPressureAndClose(t *testing.T) {
 	})
 }
 
+// WriteContext waits no longer than its context, and writes when there is space.
+func TestWriteContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := withPeer(t.Context(), t, funcs{}, &conn.Options{MaxQueue: 1})
+		must(t, s.Write(&jsonrpc.Message{Method: "being written"}))
+		synctest.Wait()
+		must(t, s.Write(&jsonrpc.Message{Method: "queued"}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.WriteContext(ctx, &jsonrpc.Message{Method: "given up"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("WriteContext: %v", err)
+		}
+		// A response does not wait.
+		must(t, s.WriteContext(ctx, &jsonrpc.Message{ID: jsonrpc.IntID(1), Result: []byte("1")}))
+		go func() { must(t, s.WriteContext(t.Context(), &jsonrpc.Message{Method: "patient"})) }()
+		synctest.Wait()
+		p.wantLine(`{"jsonrpc":"2.0","method":"being written"}`)
+		p.wantLine(`{"jsonrpc":"2.0","method":"queued"}`)
+		p.wantLine(`{"jsonrpc":"2.0","id":1,"result":1}`)
+		p.wantLine(`{"jsonrpc":"2.0","method":"patient"}`)
+		must(t, p.out.Close())
+		must(t, s.wait())
+	})
+}
+
+// A batch of responses is one line, frees its ids and is refused after the end.
+func TestWriteBatch(t *testing.T) {
+	batch := []*jsonrpc.Message{{ID: jsonrpc.IntID(1), Result: []byte("1")}, {Error: &jsonrpc.Error{Code: 1, Message: "x"}}}
+	s, p := withPeer(t.Context(), t, funcs{message: func(ctx context.Context, c *conn.Conn, m *jsonrpc.Message) {
+		must(t, c.Go(ctx, m.ID, func(ctx context.Context) {
+			must(t, c.WriteBatch(batch))
+			if c.CancelIncoming(m.ID, nil) {
+				t.Error("the id is still in use")
+			}
+		}))
+	}}, nil)
+	for range 3 {
+		p.send(pingOne + "\n")
+		p.wantLine(`[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}]`)
+	}
+	must(t, p.out.Close())
+	must(t, s.wait())
+	wantClosed(t, s.WriteBatch(batch), io.EOF)
+}
+
 // A large message passes a queue that is smaller.
 func TestQueueSmallerThanMessage(t *testing.T) {
 	a, _ := pair(t, funcs{}, echo(t), &conn.Options{MaxQueue: 1})

@@ -32,6 +32,12 @@ func (c *Conn) Write(m *jsonrpc.Message) error {
 	return c.write(context.Background(), m, nil)
 }
 
+// WriteContext is Write for those who do not want to wait for ever: if ctx ends
+// while the queue is full, m is not sent and the error is the cause of ctx.
+func (c *Conn) WriteContext(ctx context.Context, m *jsonrpc.Message) error {
+	return c.write(ctx, m, nil)
+}
+
 // write queues m as part of the transition that also does admit, which may
 // refuse. It gives up waiting for space when ctx ends.
 func (c *Conn) write(ctx context.Context, m *jsonrpc.Message, admit func(s *state) error) error {
