@@ -261,6 +261,9 @@ func (c *Call) checkWords(run *askRun, q *Question) error {
 
 // noteUndeclared tells, once, of a question that its tool, prompt or resource does not declare.
 func (c *Call) noteUndeclared(run *askRun, q *Question) {
+	if c.asking.script != nil && c.asking.declared == nil {
+		return // a script need not declare anything
+	}
 	for _, d := range c.asking.declared {
 		if d.Key == q.Key {
 			return

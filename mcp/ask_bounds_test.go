@@ -281,7 +281,7 @@ func TestQuestionChecks(t *testing.T) {
 func TestUndeclaredQuestionsAreLoggedOnce(t *testing.T) {
 	d := newDesk(t, nil)
 	for range 3 {
-		result, err := d.serve(round{}, asksFor(t, "a"))
+		result, err := d.serve(round{CallOptions: CallOptions{Asks: []*Question{}}}, asksFor(t, "a"))
 		d.input(result, err, "a")
 	}
 	if d.logged("not declared in Asks") != 1 {

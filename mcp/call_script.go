@@ -74,7 +74,7 @@ func RunCall(ctx context.Context, o *CallOptions, handler Handler) (any, *CallRe
 	if o == nil {
 		o = &CallOptions{}
 	}
-	rt, err := newAskRuntime("scripted", o.Ask, o.Logger)
+	rt, err := newScriptRuntime(o)
 	if err != nil {
 		return nil, report, err
 	}
@@ -140,12 +140,28 @@ func everything() *ClientCapabilities {
 	}
 }
 
+// newScriptRuntime is what a server would have. A script needs no keys that others know.
+func newScriptRuntime(o *CallOptions) (*askRuntime, error) {
+	var options AskOptions
+	if o.Ask != nil {
+		options = *o.Ask
+	}
+	if options.Keys == nil {
+		ring, err := KeyRingOf(NewKey())
+		if err != nil {
+			return nil, err
+		}
+		options.Keys = ring
+	}
+	return newAskRuntime("scripted", &options, o.Logger)
+}
+
 func newScriptedCall(o *CallOptions, rt *askRuntime, state *string, responses InputResponses) *Call {
 	if o == nil {
 		o = &CallOptions{}
 	}
 	if rt == nil {
-		rt, _ = newAskRuntime("scripted", o.Ask, o.Logger) // the runtime is usable whatever the error; RunCall reports it
+		rt, _ = newScriptRuntime(o) // the runtime is usable whatever the error; RunCall reports it
 	}
 	c := &Call{
 		method: o.Method, name: o.Name, rev: o.Revision, principal: o.Principal,
