@@ -60,7 +60,9 @@ func bothWays(t *testing.T, by map[string]any, handler mcp.Handler) (any, error)
 }
 
 func TestForm(t *testing.T) {
-	h := func(ctx context.Context, call *mcp.Call) (any, error) { return ask.Form[Seat](ctx, call, "seat", "Where?") }
+	h := func(ctx context.Context, call *mcp.Call) (any, error) {
+		return ask.Form[Seat](ctx, call, "seat", "Where?")
+	}
 	for _, tc := range []struct {
 		answer string
 		want   Seat

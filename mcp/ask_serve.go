@@ -139,8 +139,10 @@ func (c *Call) answerErrors(result any, err error) (any, error) {
 		lacking *unavailableError
 	)
 	switch {
-	case err == nil, errors.As(err, &wire), errors.As(err, &tool):
-		return result, err
+	case err == nil:
+		return result, nil
+	case errors.As(err, &wire), errors.As(err, &tool):
+		return nil, err
 	case errors.Is(err, ErrDeclined):
 		return nil, c.personSays("the person declined", err)
 	case errors.Is(err, ErrCanceled):
@@ -156,7 +158,7 @@ func (c *Call) answerErrors(result any, err error) (any, error) {
 	case errors.Is(err, ErrUnavailable):
 		return nil, &ToolError{Text: "this needs to ask the person, but nobody can be asked at this client", Err: err}
 	}
-	return result, err
+	return nil, err
 }
 
 // personSays reports a refusal: to a model as the failure of the tool, elsewhere as the error that older revisions have for it.

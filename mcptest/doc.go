@@ -1,0 +1,2 @@
+// Package mcptest tests MCP servers and their handlers.
+package mcptest
