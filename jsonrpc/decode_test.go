@@ -178,7 +178,7 @@ func TestDecodeDepth(t *testing.T) {
 	refused(t, `"`+strings.Repeat("[", 4000), jsonrpc.CodeParseError)
 }
 
-func TestDecodeBeginning(t *testing.T) {
+func TestDecodeCut(t *testing.T) {
 	tests := []struct {
 		data   string
 		id     jsonrpc.ID
@@ -195,9 +195,31 @@ func TestDecodeBeginning(t *testing.T) {
 		{"", jsonrpc.ID{}, "", false}, {"aaaa", jsonrpc.ID{}, "", false}, {"[1", jsonrpc.ID{}, "", false}, {`{`, jsonrpc.ID{}, "", false},
 	}
 	for _, tt := range tests {
-		m := jsonrpc.DecodeBeginning([]byte(tt.data))
+		m := jsonrpc.DecodeCut([]byte(tt.data), nil)
 		if m.ID != tt.id || m.Method != tt.method || (m.Error != nil) != tt.answer {
-			t.Errorf("DecodeBeginning(%s) = %+v", tt.data, m)
+			t.Errorf("DecodeCut(%s) = %+v", tt.data, m)
+		}
+	}
+	for end, want := range map[string]jsonrpc.ID{
+		`xx"}],"jsonrpc":"2.0","id":7}`:  jsonrpc.IntID(7),
+		`xx"}] , "id" : "a b" } ` + "\r": jsonrpc.StringID("a b"),
+		`xx"},"id":7}}`:                  {},
+		`xx\"id":7}`:                     {},
+		`xx,\"id":7}`:                    {},
+		`"xid":7}`:                       {},
+		`,"id":"a\"b"}`:                  {},
+		`,"id":"a:b"}`:                   {}, // a guess that does not try hard
+		`,"id":null}`:                    {},
+		`,"id":1.5}`:                     {},
+		`"id":7}`:                        {}, // what is before it?
+		`}`:                              {},
+		`7}`:                             {},
+		"":                               {},
+		`{"jsonrpc":"2.0","id":1,"resu`:  {},
+	} {
+		m := jsonrpc.DecodeCut([]byte(`{"result":{"content":[{"te`), []byte(end))
+		if m.ID != want || m.Error == nil {
+			t.Errorf("DecodeCut(…, %s) = %+v", end, m)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -58,11 +59,21 @@ func syntaxError(data []byte) error {
 	return d.end()
 }
 
-// DecodeBeginning returns what the beginning of a message says of whom it is
-// for, when the rest is not at hand: an id and a method that come before the
-// cut, and an Error if it looks like a response. It is a guess, good for telling
-// the sender, or whoever waits for the response, that the message was refused.
-func DecodeBeginning(data []byte) Message {
+// DecodeCut returns what the beginning and the end of a message, whose middle is
+// not at hand, say of whom it is for: an ID and a Method, and an Error if it looks
+// like a response. The end may overlap the beginning. It is a guess, good for
+// telling the sender, or whoever waits for the response, that the message was
+// refused.
+func DecodeCut(beginning, end []byte) Message {
+	m := decodeBeginning(beginning)
+	if m.ID.IsZero() {
+		m.ID = idAtEnd(end)
+	}
+	return m
+}
+
+// decodeBeginning reads members up to the cut.
+func decodeBeginning(data []byte) Message {
 	d := decoders.Get().(*decoder)
 	defer d.release()
 	d.reset(data)
@@ -95,3 +106,24 @@ func DecodeBeginning(data []byte) Message {
 }
 
 var errCut = invalid("only the beginning of the message was read")
+
+// idAtEnd returns the id if it is the last member of a message with the given
+// end, where some senders have it. In valid JSON nothing else can look like that:
+// what stands before the last brace is a value of the outermost object.
+func idAtEnd(end []byte) ID {
+	rest, ok := bytes.CutSuffix(trimSpace(end), []byte{'}'})
+	rest = trimSpace(rest)
+	i := bytes.LastIndexByte(rest, ':')
+	if !ok || i < 0 || bytes.IndexByte(rest[i:], '\\') >= 0 {
+		return ID{}
+	}
+	name, ok := bytes.CutSuffix(trimSpace(rest[:i]), []byte(`"id"`))
+	if name = trimSpace(name); !ok || !bytes.HasSuffix(name, []byte{','}) {
+		return ID{}
+	}
+	id, err := ParseID(rest[i+1:])
+	if err != nil {
+		return ID{}
+	}
+	return id
+}

@@ -160,6 +160,7 @@ func TestMalformedResponseEndsItsCall(t *testing.T) {
 		"utf-8":    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"\xb0\xa1\"}}", jsonrpc.CodeParseError},
 		"twice":    {`{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}`, jsonrpc.CodeInvalidRequest},
 		"both":     {`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`, jsonrpc.CodeInvalidRequest},
+		"late id":  {`{"result":"` + strings.Repeat("x", 200_000) + `","jsonrpc":"2.0","id":1}`, jsonrpc.CodeInvalidRequest},
 		"too long": {`{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", 200_000) + `"}`, jsonrpc.CodeInvalidRequest},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 const (
 	readBuffer    = 64 << 10
 	keepBeginning = 1 << 10 // what is kept of a line that is too long
+	keepEnd       = 256
 )
 
 // errLineTooLong comes with the beginning of a line; the rest was skipped.
@@ -25,6 +26,7 @@ type lineReader struct {
 	buf        *[readBuffer]byte
 	start, end int // what is not yet used
 	err        error
+	tail       []byte // the end of the last line that was too long
 }
 
 // newLineReader returns a reader of lines of at most maxLine bytes.
@@ -86,9 +88,13 @@ func (l *lineReader) part() (part []byte, whole bool) {
 // join appends part to line. Once the line is too long only its beginning stays.
 func (l *lineReader) join(line, part []byte, over bool) ([]byte, bool) {
 	if over {
+		l.keepTail(part)
 		return line, true
 	}
 	if n := len(line) + len(part); n > l.max {
+		l.tail = l.tail[:0]
+		l.keepTail(line)
+		l.keepTail(part)
 		keep := min(keepBeginning, l.max)
 		line = append(line[:min(keep, len(line))], part[:max(0, min(keep-len(line), len(part)))]...)
 		return slices.Clone(line), true
@@ -100,6 +106,15 @@ func (l *lineReader) join(line, part []byte, over bool) ([]byte, bool) {
 		line = make([]byte, 0, len(part))
 	}
 	return append(line, part...), false
+}
+
+// keepTail adds part to the tail.
+func (l *lineReader) keepTail(part []byte) {
+	part = part[max(0, len(part)-keepEnd):]
+	if n := len(l.tail) + len(part) - keepEnd; n > 0 {
+		l.tail = slices.Delete(l.tail, 0, n)
+	}
+	l.tail = append(l.tail, part...)
 }
 
 // fill reads more, behind what is not yet used.

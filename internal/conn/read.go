@@ -26,7 +26,7 @@ func (c *Conn) readLoop(ctx context.Context) {
 		default:
 		}
 		if err != nil {
-			c.overlong(ctx, line)
+			c.overlong(ctx, line, lines.tail)
 			continue
 		}
 		c.line(ctx, line)
@@ -50,13 +50,13 @@ func (c *Conn) line(ctx context.Context, line []byte) {
 	c.Deliver(ctx, &m)
 }
 
-// overlong handles the beginning of a line that was too long.
-func (c *Conn) overlong(ctx context.Context, beginning []byte) {
+// overlong handles a line that was too long and of which only the ends are left.
+func (c *Conn) overlong(ctx context.Context, beginning, end []byte) {
 	e := &jsonrpc.Error{
 		Code:    jsonrpc.CodeInvalidRequest,
 		Message: fmt.Sprintf("invalid request: the message is longer than the limit of %d bytes", c.opts.MaxLine),
 	}
-	m := jsonrpc.DecodeBeginning(beginning)
+	m := jsonrpc.DecodeCut(beginning, end)
 	if m.Error != nil {
 		m.Error = e
 	}
