@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,27 +17,32 @@ type emitter struct {
 	taken map[string]bool
 	defs  []*Members // in order of first use
 	all   bool       // put every struct that is met twice under $defs
+	far   int        // keywords other than properties between the root and what is being written
+	lost  string     // a header that was left out because its member has no fixed place
 }
 
 // maxInline is the size of a schema from which structs that occur repeatedly are written once, under $defs.
 const maxInline = 64 << 10
 
-func writeSchema(root *Rule) ([]byte, error) {
-	out, err := (&emitter{}).document(root)
-	if err == nil && len(out) > maxInline {
-		if smaller, err := (&emitter{all: true}).document(root); err == nil && len(smaller) < len(out) {
-			out = smaller
+// writeSchema also returns why the header annotations of the schema are not valid, if they are not.
+func writeSchema(root *Rule) (out []byte, headers, err error) {
+	e := &emitter{}
+	out, err = e.document(root)
+	if err != nil || len(out) > maxInline {
+		again := &emitter{all: true}
+		if smaller, err2 := again.document(root); err2 == nil && (err != nil || len(smaller) < len(out)) {
+			out, e, err = smaller, again, nil
 		}
 	}
 	if err != nil {
-		if out, err = (&emitter{all: true}).document(root); err != nil {
-			return nil, err
-		}
+		return nil, nil, err
 	}
-	if _, err := Headers(out); err != nil {
-		return nil, err
+	if e.lost != "" {
+		headers = fmt.Errorf("the tag header %q is on a member of a list, a map or a recursive type, so that its argument has no fixed place", e.lost)
+	} else {
+		_, headers = Headers(out)
 	}
-	return out, nil
+	return out, headers, nil
 }
 
 func (e *emitter) document(root *Rule) ([]byte, error) {
@@ -47,6 +53,7 @@ func (e *emitter) document(root *Rule) ([]byte, error) {
 	if err != nil || len(e.names) == 0 {
 		return dst, err
 	}
+	e.far++
 	dst = append(dst[:len(dst)-1], `,"$defs":{`...)
 	for i := 0; i < len(e.defs); i++ { // grows while it is written
 		if i > 0 {
@@ -183,13 +190,15 @@ func (e *emitter) rule(dst []byte, r *Rule, inPlace bool) ([]byte, error) {
 	}
 	dst = append(dst, '{')
 	dst = typeKeyword(dst, r)
-	dst = annotations(dst, r)
+	dst = e.annotations(dst, r)
 	dst = textKeywords(dst, r)
 	if r.Kind == Array {
 		var err error
+		e.far++
 		if dst, err = e.rule(keyword(dst, "items"), r.Elem, false); err != nil {
 			return nil, err
 		}
+		e.far--
 		dst = sizeKeyword(dst, "minItems", r.MinItems)
 		dst = sizeKeyword(dst, "maxItems", r.MaxItems)
 	}
@@ -210,7 +219,7 @@ func (e *emitter) refSchema(dst []byte, r *Rule, ref string) []byte {
 	} else {
 		dst = appendString(append(dst, `"$ref":`...), ref)
 	}
-	dst = annotations(dst, r)
+	dst = e.annotations(dst, r)
 	return append(dst, '}')
 }
 
@@ -239,9 +248,13 @@ func typeKeyword(dst []byte, r *Rule) []byte {
 	return append(append(append(dst, '"'), name...), '"')
 }
 
-func annotations(dst []byte, r *Rule) []byte {
+func (e *emitter) annotations(dst []byte, r *Rule) []byte {
 	dst = textKeyword(dst, "title", r.Title)
 	dst = textKeyword(dst, "description", description(r))
+	if e.far > 0 {
+		e.lost = cmp.Or(e.lost, r.Header)
+		return dst
+	}
 	return textKeyword(dst, "x-mcp-header", r.Header)
 }
 
@@ -330,7 +343,10 @@ func (e *emitter) members(dst []byte, m *Members, inPlace bool) ([]byte, error) 
 	if m.Extra.Kind == Any {
 		return dst, nil
 	}
-	return e.rule(keyword(dst, "additionalProperties"), m.Extra, false)
+	e.far++
+	dst, err = e.rule(keyword(dst, "additionalProperties"), m.Extra, false)
+	e.far--
+	return dst, err
 }
 
 // member writes a member's schema with its default.

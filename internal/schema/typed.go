@@ -21,7 +21,8 @@ func For[T any]() *Typed[T] { return &Typed[T]{} }
 type plan struct {
 	root   *Rule
 	schema []byte
-	input  []byte // schema as a tool's input; nil when the type is not an object
+	input  []byte // schema as a tool's input
+	asked  error  // why the type cannot be a tool's input
 	output bool   // encoded values need a walk
 	err    error
 }
@@ -44,10 +45,17 @@ func newPlan(t reflect.Type) *plan {
 	}
 	root.Nullable = false // a nil pointer is no result
 	p := &plan{root: root}
-	if p.schema, err = writeSchema(root); err != nil {
+	schema, headers, err := writeSchema(root)
+	if err != nil {
 		return &plan{err: &TypeError{Type: t, Err: err}}
 	}
-	p.input = inputSchema(root, p.schema)
+	p.schema, p.input = schema, inputSchema(root, schema)
+	if p.input == nil {
+		headers = errors.New("the input of a tool is a JSON object; use a struct or a map")
+	}
+	if headers != nil {
+		p.asked = &TypeError{Type: t, Err: headers}
+	}
 	p.output = t.Kind() == reflect.Pointer || needsOutputWalk(root, map[*Rule]bool{})
 	return p
 }
@@ -84,14 +92,15 @@ func (t *Typed[T]) IsObject() bool {
 }
 
 // InputSchema returns the schema of T as a tool's input, which always is an object with "properties". Types that take any JSON value
-// become an object without declared members. Other types are refused with a *TypeError.
+// become an object without declared members. Other types, and header tags on members without a fixed place or with the same name, are
+// refused with a *TypeError.
 func (t *Typed[T]) InputSchema() (json.RawMessage, error) {
 	p := t.get()
 	if p.err != nil {
 		return nil, p.err
 	}
-	if p.input == nil {
-		return nil, &TypeError{Type: reflect.TypeFor[T](), Err: errors.New("the input of a tool is a JSON object; use a struct or a map")}
+	if p.asked != nil {
+		return nil, p.asked
 	}
 	return p.input, nil
 }

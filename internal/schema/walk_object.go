@@ -140,7 +140,7 @@ func (w *walker) extra(o *Members, name []byte, i int) (end int, keep bool) {
 	switch {
 	case o.Extra != nil:
 		if o.Names != nil && !o.Names.acceptsName(name) {
-			return w.stop(w.bad("propertyNames", "has a name that must be "+o.Names.expectName()), w.skip(i)), true
+			return w.stop(w.bad(o.Names.nameProblem(name)), w.skip(i)), true
 		}
 		return w.value(o.Extra, i), true
 	case w.dropUnknown:
@@ -171,11 +171,15 @@ func (r *Rule) acceptsName(name []byte) bool {
 	return ok && plain == string(name)
 }
 
-func (r *Rule) expectName() string {
-	if r.Kind == Integer {
-		return "an integer"
+// nameProblem says what is wrong with a name.
+func (r *Rule) nameProblem(name []byte) (keyword, message string) {
+	switch {
+	case r.Kind == Integer && r.pattern.Match(name):
+		return "range", "has a name that must be within the range of " + r.rangeName()
+	case r.Kind == Integer:
+		return "propertyNames", "has a name that must be an integer"
 	}
-	return "matched by the pattern " + r.Pattern
+	return "propertyNames", "has a name that must match the pattern " + r.Pattern
 }
 
 // absent deals with members that did not occur; i is at the closing brace.
