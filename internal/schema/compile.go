@@ -19,7 +19,7 @@ type Limits struct {
 	PatternBytes  int // length of a regular expression; default 2,000
 	InstanceBytes int // size of a value, before and after defaults were applied; default 16 MiB
 	InstanceDepth int // nesting of a value; default 256
-	Steps         int // applications of a subschema to a part of a value, for one validation; default 1,000,000
+	Steps         int // applications of a subschema to a part of a value, for one validation; default 500,000
 }
 
 func (l *Limits) withDefaults() Limits {
@@ -32,7 +32,7 @@ func (l *Limits) withDefaults() Limits {
 		value int
 	}{
 		{&out.SchemaBytes, 1 << 20}, {&out.SchemaDepth, 128}, {&out.Subschemas, 5000}, {&out.PatternBytes, maxPattern},
-		{&out.InstanceBytes, 16 << 20}, {&out.InstanceDepth, MaxDepth}, {&out.Steps, 1_000_000},
+		{&out.InstanceBytes, 16 << 20}, {&out.InstanceDepth, MaxDepth}, {&out.Steps, 500_000},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -60,9 +60,7 @@ type Compiled struct {
 	raw    json.RawMessage
 	limits Limits
 	root   *jsonschema.Schema
-	refs   map[*jsonschema.Schema][]*jsonschema.Schema
-	costs  map[*jsonschema.Schema]int // instructions of the patterns of a schema
-	nested map[*jsonschema.Schema]*properties
+	info   map[*jsonschema.Schema]*info
 
 	resolve func() (*jsonschema.Resolved, error)
 }
@@ -86,7 +84,7 @@ func Compile(raw json.RawMessage, l *Limits) (*Compiled, error) {
 	if err := b.references(root); err != nil {
 		return nil, err
 	}
-	c := &Compiled{raw: raw, limits: limits, root: root, refs: b.refs, costs: b.costs, nested: b.nested}
+	c := &Compiled{raw: raw, limits: limits, root: root, info: b.info}
 	c.resolve = sync.OnceValues(c.resolved)
 	_, err = c.resolve()
 	return c, err
@@ -123,13 +121,13 @@ func (c *Compiled) Validate(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	m := meter{c: c, steps: c.limits.Steps}
+	if !m.schema(c.root, v, 0, 0) {
+		return fmt.Errorf("%w: the value takes more than %d steps to validate", ErrExpensive, c.limits.Steps)
+	}
 	instance, err := instanceOf(v)
 	if err != nil {
 		return err
-	}
-	m := meter{c: c, steps: c.limits.Steps}
-	if !m.schema(c.root, v, 0) {
-		return fmt.Errorf("%w: the value takes more than %d steps to validate", ErrExpensive, c.limits.Steps)
 	}
 	rs, err := c.resolve()
 	if err != nil {
@@ -146,41 +144,79 @@ func validate(rs *jsonschema.Resolved, instance any) (err error) {
 	return nil
 }
 
-// libraryProblem turns the library's "validating root: validating /properties/a: type: …" into a problem of the value.
+// libraryProblem turns the library's "validating root: validating /properties/a: type: …" into a problem of the value. The path leads to
+// the innermost member that is known; the library does not say which item of an array it means.
 func libraryProblem(err error) *ValidationError {
+	path, key, message := readLibraryError(err.Error())
+	if key == "" {
+		return problem(path, "", shorten("is not valid: "+message, 1000))
+	}
+	return problem(path, key, shorten("violates "+key+": "+message, 1000))
+}
+
+func readLibraryError(message string) (path, key, rest string) {
 	const prefix = "validating "
-	message, at := err.Error(), ""
-	var path []byte
+	var pointer []byte
+	at := ""
 	for strings.HasPrefix(message, prefix) {
-		where, rest, ok := strings.Cut(message[len(prefix):], ": ")
+		where, inner, ok := strings.Cut(message[len(prefix):], ": ")
 		if !ok {
 			break
 		}
-		if step, below := strings.CutPrefix(where, at); below || at == "" || at == "root" {
-			if !below {
-				step = where
-			}
-			path = instancePath(path, step)
+		step, below := strings.CutPrefix(where, at)
+		if !below {
+			step = "" // a reference: elsewhere in the schema, but the same place in the value
 		}
-		message, at = rest, where
+		pointer = instancePath(pointer, step)
+		if message, at = inner, where; where == "root" {
+			at = ""
+		}
 	}
 	key, rest, ok := strings.Cut(message, ": ")
 	if !ok || strings.ContainsAny(key, " \n") {
-		key = ""
-	} else {
-		message = rest
+		return string(pointer), "", strings.TrimSpace(message)
 	}
-	message = strings.TrimSpace(message)
-	if key != "" {
-		message = "violates " + key + ": " + message
-	} else {
-		message = "is not valid: " + message
+	return string(pointer), key, rephrase(key, strings.TrimSpace(rest))
+}
+
+var boundKeywords = map[string]bool{"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "multipleOf": true}
+
+// rephrase says in words what the library says by naming schemas without names.
+func rephrase(key, message string) string {
+	switch {
+	case key == "not":
+		return "it must not match"
+	case strings.HasPrefix(message, "validated against both "):
+		return "it matches more than one alternative"
+	case boundKeywords[key]:
+		whole, rest, _ := strings.Cut(message, " ")
+		if strings.Contains(rest, ".") { // %f
+			rest = strings.TrimSuffix(strings.TrimRight(rest, "0"), ".")
+		}
+		return strings.TrimSuffix(whole, "/1") + " " + rest
+	case !strings.HasPrefix(message, "did not validate against any of "):
+		return message
 	}
-	return problem(string(path), key, shorten(message, 1000))
+	const most = 5
+	_, alternatives, _ := strings.Cut(message, "\n")
+	var reasons []string
+	for line := range strings.SplitSeq(alternatives, "\n") {
+		if strings.HasPrefix(line, "validating ") && len(reasons) < most {
+			_, _, reason := readLibraryError(line)
+			reasons = append(reasons, shorten(reason, 150))
+		}
+	}
+	if len(reasons) == 0 {
+		return "it matches none of the alternatives"
+	}
+	return "it matches none of the alternatives: " + strings.Join(reasons, "; or ")
 }
 
 // instancePath follows the part of a schema location that moves through the value.
 func instancePath(path []byte, step string) []byte {
+	if step == "root" {
+		return path
+	}
 	tokens := strings.Split(step, "/")
 	for i := 1; i+1 < len(tokens); i++ {
 		if tokens[i] == "properties" {

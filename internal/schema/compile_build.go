@@ -14,16 +14,16 @@ type builder struct {
 	limits Limits
 	draft7 bool
 	paths  map[string]*jsonschema.Schema // by JSON Pointer from the root
-	at     map[*jsonschema.Schema]string
 	order  []*jsonschema.Schema
-	refs   map[*jsonschema.Schema][]*jsonschema.Schema
-	costs  map[*jsonschema.Schema]int
-	nested map[*jsonschema.Schema]*properties
+	info   map[*jsonschema.Schema]*info
 }
 
-// properties are the members of a schema in document order, for applying defaults.
-type properties struct {
-	list     []property
+// info is what is known of a schema beside the library's form.
+type info struct {
+	at       string               // JSON Pointer from the root
+	refs     []*jsonschema.Schema // what $ref and $dynamicRef may lead to
+	patterns int                  // instructions of its regular expressions
+	list     []property           // properties in document order, for applying defaults
 	required map[string]bool
 }
 
@@ -33,15 +33,11 @@ type property struct {
 }
 
 func newBuilder(l Limits) *builder {
-	return &builder{
-		limits: l,
-		paths:  map[string]*jsonschema.Schema{},
-		at:     map[*jsonschema.Schema]string{},
-		refs:   map[*jsonschema.Schema][]*jsonschema.Schema{},
-		costs:  map[*jsonschema.Schema]int{},
-		nested: map[*jsonschema.Schema]*properties{},
-	}
+	return &builder{limits: l, paths: map[string]*jsonschema.Schema{}, info: map[*jsonschema.Schema]*info{}}
 }
+
+// at is the JSON Pointer of a schema.
+func (b *builder) at(s *jsonschema.Schema) string { return b.info[s].at }
 
 const (
 	dialect202012 = "https://json-schema.org/draft/2020-12/schema"
@@ -96,14 +92,14 @@ func (b *builder) schema(v *Value, at string) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("%w: more than %d subschemas", ErrExpensive, b.limits.Subschemas)
 	}
 	b.order = append(b.order, s)
-	b.paths[at], b.at[s] = s, at
+	b.paths[at], b.info[s] = s, &info{at: at}
 	switch v.Kind {
 	case 't':
 		return s, nil
 	case 'f':
 		s.Not = &jsonschema.Schema{}
 		b.order = append(b.order, s.Not)
-		b.at[s.Not] = at + "/not"
+		b.info[s.Not] = &info{at: at + "/not"}
 		return s, nil
 	case '{':
 	default:
@@ -342,7 +338,7 @@ func readPattern(b *builder, s *jsonschema.Schema, v *Value, at string) error {
 		return wrong(at, "%w", err)
 	}
 	s.Pattern = v.Text
-	b.costs[s] += size
+	b.info[s].patterns += size
 	return nil
 }
 
@@ -365,20 +361,10 @@ func readProperties(b *builder, s *jsonschema.Schema, v *Value, at string) error
 	if err := readMap(func(s *jsonschema.Schema) *map[string]*jsonschema.Schema { return &s.Properties })(b, s, v, at); err != nil {
 		return err
 	}
-	p := b.propertiesOf(s)
 	for _, m := range v.Members {
-		p.list = append(p.list, property{m.Name, s.Properties[m.Name]})
+		b.info[s].list = append(b.info[s].list, property{m.Name, s.Properties[m.Name]})
 	}
 	return nil
-}
-
-func (b *builder) propertiesOf(s *jsonschema.Schema) *properties {
-	p := b.nested[s]
-	if p == nil {
-		p = &properties{required: map[string]bool{}}
-		b.nested[s] = p
-	}
-	return p
 }
 
 func readPatternProperties(b *builder, s *jsonschema.Schema, v *Value, at string) error {
@@ -387,7 +373,7 @@ func readPatternProperties(b *builder, s *jsonschema.Schema, v *Value, at string
 		if err != nil {
 			return wrong(at, "%w", err)
 		}
-		b.costs[s] += size
+		b.info[s].patterns += size
 	}
 	return readMap(func(s *jsonschema.Schema) *map[string]*jsonschema.Schema { return &s.PatternProperties })(b, s, v, at)
 }
@@ -411,10 +397,11 @@ func readRequired(b *builder, s *jsonschema.Schema, v *Value, at string) (err er
 	if s.Required, err = names(v, at); err != nil {
 		return err
 	}
-	p := b.propertiesOf(s)
+	required := make(map[string]bool, len(s.Required))
 	for _, name := range s.Required {
-		p.required[name] = true
+		required[name] = true
 	}
+	b.info[s].required = required
 	return nil
 }
 

@@ -17,25 +17,26 @@ func (b *builder) references(root *jsonschema.Schema) error {
 		return err
 	}
 	for _, s := range b.order {
+		at := b.info[s]
 		if s.Ref != "" {
 			target, err := ids.find(s, s.Ref)
 			if err != nil {
-				return wrong(b.at[s], "%w", err)
+				return wrong(b.at(s), "%w", err)
 			}
-			b.refs[s] = append(b.refs[s], target)
+			at.refs = append(at.refs, target)
 		}
 		if s.DynamicRef == "" {
 			continue
 		}
 		target, err := ids.find(s, s.DynamicRef)
 		if err != nil {
-			return wrong(b.at[s], "%w", err)
+			return wrong(b.at(s), "%w", err)
 		}
-		b.refs[s] = append(b.refs[s], target)
+		at.refs = append(at.refs, target)
 		if target.DynamicAnchor != "" { // any schema with that anchor may be meant
 			for _, other := range b.order {
 				if other != target && other.DynamicAnchor == target.DynamicAnchor {
-					b.refs[s] = append(b.refs[s], other)
+					at.refs = append(at.refs, other)
 				}
 			}
 		}
@@ -73,7 +74,7 @@ func (ids *identities) walk(s, base *jsonschema.Schema) error {
 		id, err := url.Parse(s.ID)
 		switch {
 		case err != nil:
-			return wrong(ids.b.at[s], "$id: %w", err)
+			return wrong(ids.b.at(s), "$id: %w", err)
 		case id.Fragment != "":
 			anchors = append(anchors, id.Fragment)
 		default:
@@ -117,7 +118,7 @@ func (ids *identities) find(s *jsonschema.Schema, ref string) (*jsonschema.Schem
 	case fragment == "":
 		target = base
 	case strings.HasPrefix(fragment, "/"):
-		target = ids.b.paths[ids.b.at[base]+fragment]
+		target = ids.b.paths[ids.b.at(base)+fragment]
 	default:
 		target = ids.anchors[base][fragment]
 	}
@@ -195,12 +196,12 @@ func (b *builder) acyclic() error {
 	visit = func(s *jsonschema.Schema) error {
 		switch state[s] {
 		case visiting:
-			return wrong(b.at[s], "%w: the schema refers back to itself for the same value", ErrExpensive)
+			return wrong(b.at(s), "%w: the schema refers back to itself for the same value", ErrExpensive)
 		case done:
 			return nil
 		}
 		state[s] = visiting
-		for _, target := range b.refs[s] {
+		for _, target := range b.info[s].refs {
 			if err := visit(target); err != nil {
 				return err
 			}

@@ -33,8 +33,8 @@ type defaults struct {
 
 // fill appends v with defaults; changed tells whether it differs from its text.
 func (d *defaults) fill(dst []byte, s *jsonschema.Schema, v *Value) (out []byte, changed bool, err error) {
-	for hops := 0; s != nil && len(d.c.refs[s]) > 0 && d.c.nested[s] == nil && s.Items == nil; hops++ {
-		s = d.c.refs[s][0] // acyclic, as Compile has checked
+	for s != nil && len(d.c.info[s].refs) > 0 && s.Properties == nil && s.Items == nil {
+		s = d.c.info[s].refs[0] // acyclic, as Compile has checked
 	}
 	if d.steps--; d.steps < 0 || len(dst) > d.c.limits.InstanceBytes {
 		return nil, false, fmt.Errorf("%w: applying defaults takes too long or makes the value too large", ErrExpensive)
@@ -63,17 +63,16 @@ func (d *defaults) object(dst []byte, s *jsonschema.Schema, v *Value) (out []byt
 		}
 		changed = changed || differs
 	}
-	if p := d.c.nested[s]; p != nil {
-		for _, prop := range p.list {
-			if prop.schema.Default == nil || present[prop.name] || p.required[prop.name] {
-				continue
-			}
-			if dst[len(dst)-1] != '{' {
-				dst = append(dst, ',')
-			}
-			dst = append(append(appendString(dst, prop.name), ':'), prop.schema.Default...)
-			changed = true
+	at := d.c.info[s]
+	for _, prop := range at.list {
+		if prop.schema.Default == nil || present[prop.name] || at.required[prop.name] {
+			continue
 		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(append(appendString(dst, prop.name), ':'), prop.schema.Default...)
+		changed = true
 	}
 	return append(dst, '}'), changed, nil
 }
