@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"unicode/utf8"
 
@@ -46,24 +45,8 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 type decoder struct {
 	text jsontext.Decoder
 	in   bytes.Buffer
-
-	m      Message
-	seen   member
-	nullID bool
-	fault  *Error // the first thing wrong with the envelope
+	envelope
 }
-
-// member is a set of envelope members.
-type member uint8
-
-const (
-	memberVersion member = 1 << iota
-	memberID
-	memberMethod
-	memberParams
-	memberResult
-	memberError
-)
 
 // reset makes d read data.
 func (d *decoder) reset(data []byte, opts ...jsontext.Options) {
@@ -74,7 +57,7 @@ func (d *decoder) reset(data []byte, opts ...jsontext.Options) {
 // release drops every reference to the data and gives d back to the pool.
 func (d *decoder) release() {
 	d.reset(nil)
-	d.m, d.seen, d.nullID, d.fault = Message{}, 0, false, nil
+	d.envelope = envelope{}
 	decoders.Put(d)
 }
 
@@ -146,167 +129,11 @@ func (d *decoder) member() error {
 	if err != nil {
 		return err
 	}
-	d.seen |= which
 	d.set(which, value)
 	return nil
 }
 
-// memberOf returns the envelope member with the quoted name, 0 for any other.
-func memberOf(quoted []byte) member {
-	name := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(name, '\\') >= 0 {
-		plain, err := jsontext.AppendUnquote(nil, quoted)
-		if err != nil {
-			return 0
-		}
-		name = plain
-	}
-	switch string(name) {
-	case "jsonrpc":
-		return memberVersion
-	case "id":
-		return memberID
-	case "method":
-		return memberMethod
-	case "params":
-		return memberParams
-	case "result":
-		return memberResult
-	case "error":
-		return memberError
-	default:
-		return 0
-	}
-}
-
-// set stores the value of an envelope member.
-func (d *decoder) set(which member, value []byte) {
-	switch which {
-	case memberVersion:
-		if !isVersion(value) {
-			d.blame(`jsonrpc must be the string "2.0"`)
-		}
-	case memberID:
-		d.setID(value)
-	case memberMethod:
-		if value[0] != '"' {
-			d.blame("method must be a string")
-			return
-		}
-		s, err := methodName(value)
-		if err != nil || s == "" {
-			d.blame("method must be a string that is not empty")
-		}
-		d.m.Method = s
-	case memberParams:
-		d.m.Params = value
-	case memberResult:
-		d.m.Result = value
-	case memberError:
-		d.m.Error = d.errorObject(value)
-	}
-}
-
-// isVersion reports whether value is the string 2.0.
-func isVersion(value []byte) bool {
-	if string(value) == `"2.0"` {
-		return true
-	}
-	v, err := unquoteIf(value)
-	return err == nil && v == "2.0"
-}
-
-// setID stores the id; a null is judged when the kind of message is known.
-func (d *decoder) setID(value []byte) {
-	if value[0] == 'n' {
-		d.nullID = true
-		return
-	}
-	id, err := parseID(value)
-	if err != nil && d.fault == nil {
-		d.fault = asError(err)
-	}
-	d.m.ID = id
-}
-
-// blame records the first fault of the envelope.
-func (d *decoder) blame(what string) {
-	if d.fault == nil {
-		d.fault = invalid(what)
-	}
-}
-
-// check judges the envelope as a whole.
-func (d *decoder) check() error {
-	has := func(m member) bool { return d.seen&m != 0 }
-	switch {
-	case d.fault != nil:
-	case !has(memberVersion):
-		d.blame(`jsonrpc is missing; it must be the string "2.0"`)
-	case has(memberMethod) && has(memberResult|memberError):
-		d.blame("a message has a method or is a response, not both")
-	case has(memberResult) && has(memberError):
-		d.blame("a response has a result or an error, not both")
-	case !has(memberMethod | memberResult | memberError):
-		d.blame("a message needs a method, a result or an error")
-	case d.nullID && !has(memberError):
-		d.blame("id must not be null")
-	case has(memberResult) && !has(memberID):
-		d.blame("a result needs an id")
-	}
-	if d.fault != nil {
-		return d.fault
-	}
-	if !has(memberMethod) {
-		d.m.Params = nil
-	}
-	return nil
-}
-
-// errorObject reads the error of a response: code an integer, message a string
-// or absent, data anything, other members ignored.
-func (d *decoder) errorObject(value []byte) *Error {
-	if value[0] != '{' {
-		d.blame("error must be an object")
-		return nil
-	}
-	e, ok := new(Error), false
-	err := eachMember(value, func(name string, v json.RawMessage) {
-		switch name {
-		case "code":
-			n, err := strconv.ParseInt(string(v), 10, 64)
-			e.Code, ok = Code(n), err == nil
-		case "message":
-			s, err := unquoteIf(v)
-			if err != nil && string(v) != "null" {
-				d.blame("the message of an error must be a string")
-			}
-			e.Message = s
-		case "data":
-			e.Data = v
-		}
-	})
-	switch {
-	case err != nil:
-		d.blame("error must be an object")
-	case !ok:
-		d.blame("the code of an error must be an integer")
-	}
-	return e
-}
-
-var (
-	errNotString = errors.New("not a string")
-	errNotObject = errors.New("not an object")
-)
-
-// unquoteIf returns the text of value if it is a JSON string.
-func unquoteIf(value []byte) (string, error) {
-	if value[0] != '"' {
-		return "", errNotString
-	}
-	return unquote(value)
-}
+var errNotObject = errors.New("not an object")
 
 // eachMember calls f for each member of the JSON object in data.
 func eachMember(data []byte, f func(name string, value json.RawMessage), opts ...jsontext.Options) error {

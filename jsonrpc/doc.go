@@ -36,6 +36,7 @@
 //	error.go    Code, Error
 //	message.go  Message, Kind
 //	decode.go   Decode
+//	envelope.go the members of a message and the rules for them
 //	salvage.go  what can be learnt from a message that was refused
 //	batch.go    DecodeBatch, IsBatch (revision 2025-03-26 only)
 //	encode.go   Append
