@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // pipeBuffer is how many bytes one direction of an in-memory pipe holds before its writer waits.
 const pipeBuffer = 64 << 10
 
+// pipePatience bounds how long a closed link waits for the server at its other end to return.
+const pipePatience = 5 * time.Second
+
 // Pipe returns a [Transport] to a server in this process, usually its [Server.ServeConn]. Each link makes a pair of connected streams
-// and runs serve on the server's end until it returns or the link is closed, which ends its ctx and waits for it. An error of serve is
+// and runs serve on the server's end until it returns or the link is closed, which ends its ctx and
+// waits for it, for 5 seconds at most. An error of serve is
 // reported as the reason for the lost connection.
 func Pipe(serve func(ctx context.Context, rwc io.ReadWriteCloser) error) Transport {
 	return &pipeTransport{serve: serve}
@@ -50,11 +55,22 @@ type pipeLink struct {
 	err    error // of serve, once done is closed
 }
 
+// await waits for the server to return.
+func (p *pipeLink) await() bool {
+	p.cancel()
+	timer := time.NewTimer(pipePatience)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // explain waits for the server to return and says what it returned.
 func (p *pipeLink) explain(err error) error {
-	p.cancel()
-	<-p.done
-	if p.err != nil && !errors.Is(p.err, context.Canceled) {
+	if p.await() && p.err != nil && !errors.Is(p.err, context.Canceled) {
 		return fmt.Errorf("the server failed: %w", p.err)
 	}
 	return err
@@ -63,8 +79,9 @@ func (p *pipeLink) explain(err error) error {
 // Close implements [Link].
 func (p *pipeLink) Close() error {
 	err := p.streamLink.Close()
-	p.cancel()
-	<-p.done
+	if !p.await() {
+		return errors.Join(err, fmt.Errorf("mcp: the in-process server did not return within %v of being told to", pipePatience))
+	}
 	return err
 }
 
