@@ -75,9 +75,9 @@ func (c *Call) caller() (key string, known bool) {
 		return "p" + string(appendPart(appendPart(appendPart(nil, p.Issuer), p.Subject), p.ClientID)) + what, true
 	case c.exchange == nil:
 		return "", false
-	case c.exchange.Session != nil:
-		return fmt.Sprintf("s%p", c.exchange.Session) + what, true
-	case c.exchange.Headers == nil:
+	case c.lastingSession() != nil:
+		return fmt.Sprintf("s%p", c.lastingSession()) + what, true
+	case c.exchange.Headers == nil && c.exchange.Session == nil:
 		return "c" + what, true // a stream: one client, one person
 	}
 	return "", false

@@ -14,10 +14,18 @@ import (
 
 // handshakeAsker chooses between the two.
 func (c *Call) handshakeAsker() asker {
-	if c.exchange == nil || c.exchange.Session == nil || c.exchange.Stream == nil {
+	if c.lastingSession() == nil || c.exchange.Stream == nil {
 		return channelless{}
 	}
 	return sessionAsker{}
+}
+
+// lastingSession returns the session of the call, unless it was made up for this one request (RestoreSession).
+func (c *Call) lastingSession() *Session {
+	if c.exchange == nil || c.exchange.Session == nil || c.exchange.Session.detached {
+		return nil
+	}
+	return c.exchange.Session
 }
 
 // sessionAsker sends the question on the stream of the call and waits for the answer. It sets no time limit: people take their time,

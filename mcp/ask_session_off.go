@@ -18,6 +18,8 @@ func (nobody) ask(_ context.Context, _ *Call, q *Question) (*Answer, error) {
 	return nil, &unavailableError{key: q.Key, kind: q.Kind, reason: "this build serves 2026-07-28 only"}
 }
 
+func (c *Call) lastingSession() *Session { return nil }
+
 func (c *Call) resumeHandshake(context.Context) error { return nil }
 
 func (c *Call) forgetHandshake(context.Context, *askRun) {}
