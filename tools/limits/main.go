@@ -131,7 +131,7 @@ func options(pkg string, file *ast.File) (tables []table, problems []string) {
 			if !ok {
 				continue
 			}
-			limits, bad := fields(st)
+			limits, bad := fields(st, gen.Doc.Text()+" "+typ.Doc.Text())
 			for _, f := range bad {
 				problems = append(problems, pkg+"."+typ.Name.Name+"."+f)
 			}
@@ -143,7 +143,8 @@ func options(pkg string, file *ast.File) (tables []table, problems []string) {
 	return tables, problems
 }
 
-func fields(st *ast.StructType) (limits []limit, undocumented []string) {
+func fields(st *ast.StructType, doc string) (limits []limit, undocumented []string) {
+	elsewhere := zeroMeans.FindStringSubmatch(strings.Join(strings.Fields(doc), " "))
 	for _, f := range st.Fields.List {
 		if !numeric(f.Type) {
 			continue
@@ -153,6 +154,9 @@ func fields(st *ast.StructType) (limits []limit, undocumented []string) {
 				continue
 			}
 			what, bound, ok := describe(name.Name, f.Doc.Text()+" "+f.Comment.Text())
+			if !ok && elsewhere != nil {
+				what, bound, ok = tidy(strings.Join(strings.Fields(f.Doc.Text()), " ")), tidy(elsewhere[1]), true
+			}
 			if !ok {
 				undocumented = append(undocumented, name.Name)
 				continue
@@ -177,7 +181,9 @@ func numeric(t ast.Expr) bool {
 }
 
 var (
-	defaultIs = regexp.MustCompile(`(?i)\b(?:the|its) default is (.+?)([.;:)]( |$)|$)`)
+	defaultIs = regexp.MustCompile(`(?i)\b(?:(?:the|its) default is|default:?) (.+?)([.;:)]( |$)|$)`)
+	// zeroMeans is how a whole struct defers to another: "every zero field means what the client's options say".
+	zeroMeans = regexp.MustCompile(`(?i)\bzero (?:field|value)s? (?:of each field )?means? (what .+?)([.;]|$)`)
 	docLink   = regexp.MustCompile(`\[([\w.*]+)\]`)
 )
 

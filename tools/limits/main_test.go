@@ -32,9 +32,15 @@ type Options struct {
 	// is skipped.
 	MaxLine int
 	Wait time.Duration // Wait is a time, a|b; the default is 1.5 s
+	MaxX int // of all; default 7
 	// Name has no number.
 	Name string
 	quiet int
+}
+// CallOptions adjust a call. Nil and every zero field mean what the client's options say.
+type CallOptions struct {
+	// Timeout and Wait replace those of the client.
+	Timeout, Wait time.Duration
 }
 type other struct { MaxLine int }
 `,
@@ -44,8 +50,10 @@ type other struct { MaxLine int }
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := intro + "\n## Package a\n\n| `Options` | default | |\n|---|---|---|\n" +
-		"| `MaxLine` | 16 MiB | bounds one line, in bytes; `Line` reads it. |\n| `Wait` | 1.5 s | is a time, a\\|b |\n"
+	want := intro + "\n## Package a\n\n| `CallOptions` | default | |\n|---|---|---|\n" +
+		"| `Timeout` | what the client's options say | Timeout and Wait replace those of the client. |\n" +
+		"| `Wait` | what the client's options say | Timeout and Wait replace those of the client. |\n\n| `Options` | default | |\n|---|---|---|\n" +
+		"| `MaxLine` | 16 MiB | bounds one line, in bytes; `Line` reads it. |\n| `Wait` | 1.5 s | is a time, a\\|b |\n| `MaxX` | 7 | of all |\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

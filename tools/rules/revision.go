@@ -14,7 +14,6 @@ import (
 const eraPath = "github.com/seed38e7925c/parley/internal/era"
 
 // Revision reports code outside internal/era that compares protocol revisions, whether typed or spelled as text.
-// Comparing with the zero value, which asks whether a revision is known at all, is allowed.
 var Revision = &analysis.Analyzer{
 	Name: "revision",
 	Doc:  "report comparisons of protocol revisions outside internal/era",
@@ -33,7 +32,7 @@ func runRevision(pass *analysis.Pass) (any, error) {
 		}
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
-			if comparison(n.Op) && (differs(pass, n.X, n.Y) || differs(pass, n.Y, n.X)) {
+			if compared(pass, n) {
 				report(pass, n)
 			}
 		case *ast.SwitchStmt:
@@ -49,32 +48,36 @@ func report(pass *analysis.Pass, n ast.Node) {
 	pass.Reportf(n.Pos(), "revision compared outside internal/era: ask a named field of rev.Rules()")
 }
 
-func comparison(op token.Token) bool {
-	switch op {
-	case token.LSS, token.LEQ, token.GTR, token.GEQ, token.EQL, token.NEQ:
-		return true
+// compared reports whether an expression orders revisions, or asks whether one is a certain one. Whether two revisions
+// that are not known beforehand are the same says nothing about differences, and neither does a comparison with zero.
+func compared(pass *analysis.Pass, n *ast.BinaryExpr) bool {
+	switch n.Op {
+	case token.LSS, token.LEQ, token.GTR, token.GEQ:
+		return isRevision(pass.TypesInfo.TypeOf(n.X)) && isRevision(pass.TypesInfo.TypeOf(n.Y)) || named(pass, n.X) || named(pass, n.Y)
+	case token.EQL, token.NEQ:
+		return named(pass, n.X) || named(pass, n.Y)
 	default:
 		return false
 	}
 }
 
-// differs reports whether x is told apart from y by revision.
-func differs(pass *analysis.Pass, x, y ast.Expr) bool {
-	value := pass.TypesInfo.Types[y].Value
-	if value != nil && value.Kind() == constant.String {
+// named reports whether e is a certain revision: a constant of the type other than zero, or its spelling.
+func named(pass *analysis.Pass, e ast.Expr) bool {
+	value := pass.TypesInfo.Types[e].Value
+	switch {
+	case value == nil:
+		return false
+	case value.Kind() == constant.String:
 		return spelled.MatchString(constant.StringVal(value))
+	default:
+		return isRevision(pass.TypesInfo.TypeOf(e)) && constant.Sign(value) != 0
 	}
-	return isRevision(pass.TypesInfo.TypeOf(x)) && !isZero(value) && !isZero(pass.TypesInfo.Types[x].Value)
-}
-
-func isZero(v constant.Value) bool {
-	return v != nil && v.Kind() == constant.Int && constant.Sign(v) == 0
 }
 
 func switchesOnRevision(pass *analysis.Pass, s *ast.SwitchStmt) bool {
 	for _, clause := range s.Body.List {
 		for _, e := range clause.(*ast.CaseClause).List {
-			if differs(pass, s.Tag, e) {
+			if named(pass, e) {
 				return true
 			}
 		}

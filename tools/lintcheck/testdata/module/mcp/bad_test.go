@@ -1,12 +1,12 @@
 package mcp
 
 import (
-	"context"
+	"os"
 	"testing"
 )
 
 func TestContext(t *testing.T) {
-	if context.Background() == nil { // want usetesting
-		t.Fatal("no context")
+	if err := os.Setenv("A", "b"); err != nil { // want usetesting
+		t.Fatal(err)
 	}
 }

@@ -11,7 +11,7 @@ func compare(r era.Revision, a Alias, s string) bool {
 	if era.R20260728 == a { // want `revision compared`
 		return true
 	}
-	if r != a { // want `revision compared`
+	if r < a { // want `revision compared`
 		return true
 	}
 	if s == "2025-06-18" || "2024-11-05" < s { // want `revision compared` `revision compared`
@@ -36,7 +36,10 @@ func compare(r era.Revision, a Alias, s string) bool {
 	return false
 }
 
-func allowed(r era.Revision, s string) bool {
+func allowed(r, other era.Revision, s string) bool {
+	if r != other {
+		return false
+	}
 	switch s {
 	case "a":
 		return true
