@@ -83,24 +83,3 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
-
-// The envelope costs no allocation; a method that is not of the protocol costs
-// its name.
-func TestDecodeAllocations(t *testing.T) {
-	for data, want := range map[string]float64{
-		string(toolCall(300, "text")):                    0,
-		`{"jsonrpc":"2.0","id":7,"method":"x/custom"}`:   1,
-		`{"jsonrpc":"2.0","id":"seven","method":"ping"}`: 1,
-		`{"jsonrpc":"2.0","id":7,"result":{"a":1}}`:      0,
-	} {
-		in := []byte(data)
-		got := testing.AllocsPerRun(200, func() {
-			if _, err := jsonrpc.Decode(in); err != nil {
-				t.Fatal(err)
-			}
-		})
-		if got > want+0.5 { // the pool may be emptied by a collection
-			t.Errorf("Decode(%s) allocates %v times, want %v", data, got, want)
-		}
-	}
-}
