@@ -182,8 +182,8 @@ func TestThreat19CommandLines(t *testing.T) {
 	}
 }
 
-// TestThreat10Addresses covers addresses that lead into a network of the person, and their disguises.
-func TestThreat10Addresses(t *testing.T) {
+// TestReviewAddresses covers addresses that lead into a network of the person, and their disguises.
+func TestReviewAddresses(t *testing.T) {
 	var cases []reviewCase
 	for _, h := range []string{"127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0x7f000001", "127.0.0.01", "1.2.3.4.5", "256.1.1.1", "a.1",
 		"a.0x10", "0", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "[2002:a00:1::]", "[::10.0.0.1]", "[2001::1]",
