@@ -6,7 +6,7 @@ GO ?= go
 FUZZTIME ?= 30s
 export GO FUZZTIME
 
-.PHONY: help setup tools demo test test-unit test-modern race conformance check fmt lint vuln generate cover fuzz bench clean
+.PHONY: help setup tools demo test test-unit test-modern race conformance check fmt lint vuln generate cover fuzz bench latest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -59,6 +59,9 @@ fuzz: ## Each fuzz target for FUZZTIME (30s)
 
 bench: ## The Go benchmarks
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
+
+latest: ## Test a copy against the newest dependencies
+	@scripts/latest.sh
 
 clean: ## Remove what these targets made
 	rm -rf bin .cache coverage* conformance/results
