@@ -24,6 +24,8 @@ var graphs = []graph{
 	{pkg: "internal/sse"},
 	{pkg: "form", foreign: []string{"github.com/go-json-experiment/json", "github.com/google/jsonschema-go"}},
 	{pkg: "mcp", foreign: mcpModules},
+	{pkg: "ask", foreign: mcpModules},
+	{pkg: "mcphttp", foreign: mcpModules, http: true},
 	{pkg: "consent", foreign: []string{"golang.org/x/net", "golang.org/x/text", "go.mau.fi/util"}, http: true},
 }
 
@@ -50,7 +52,7 @@ func TestGraphs(t *testing.T) {
 
 // TestNoTestKitInPrograms: nothing that is shipped links package testing.
 func TestNoTestKitInPrograms(t *testing.T) {
-	for _, pkg := range []string{"mcp", "consent", "form"} {
+	for _, pkg := range []string{"mcp", "mcphttp", "ask", "consent", "form"} {
 		if packages, _ := deps(t, "./"+pkg); slices.Contains(packages, "testing") {
 			t.Errorf("%s links package testing", pkg)
 		}
