@@ -46,6 +46,7 @@ type Field struct {
 	Required    bool
 	Default     json.RawMessage // value to start from; nil is none
 	Options     []Option        // of Choice and MultiChoice
+	EnumNames   bool            // of Choice: write labels as enumNames, the shape of 2025-06-18, at every revision; Parse sets it for a form that came so
 	Format      string          // of String: email, uri, date and date-time are those of the specification
 	Pattern     string          // of String: RE2, not anchored
 

@@ -340,6 +340,7 @@ func (p *parser) list(v *schema.Value) error {
 // options reads enum (with enumNames), or alternatives of const and title. Repetitions are dropped.
 func (p *parser) options(v *schema.Value, keyword string) error {
 	list, names := v.Get(keyword), v.Get("enumNames")
+	p.field.EnumNames = names != nil && keyword == "enum" && p.field.Kind == Choice
 	if list.Kind != '[' || len(list.Items) == 0 {
 		return fmt.Errorf("%w: its %s lists no options", ErrUnsupported, keyword)
 	}

@@ -47,7 +47,7 @@ func TestCaseF02(t *testing.T) {
 		{Name: "f", Kind: form.Number, Minimum: "0.1", Maximum: "1e3", Default: raw("2.5")},
 		{Name: "b", Kind: form.Boolean, Default: raw("false")},
 		{Name: "e", Kind: form.Choice, Options: xy, Default: raw(`"y"`)},
-		{Name: "n", Kind: form.Choice, Options: titled},
+		{Name: "n", Kind: form.Choice, Options: titled, EnumNames: true},
 		{Name: "o", Kind: form.Choice, Options: []form.Option{{Value: "#f00", Title: "Red"}, {Value: "#0f0", Title: "Green"}}, Default: raw(`"#f00"`)},
 		{Name: "m", Kind: form.MultiChoice, Required: true, Options: xy, MinItems: n(1), MaxItems: n(2), Default: raw(`["x"]`)},
 		{Name: "t", Kind: form.MultiChoice, Options: titled},
@@ -254,5 +254,19 @@ func TestPublishedExamples(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no examples were found")
+	}
+}
+
+// A choice that came with enumNames is written with them again, also where newer shapes exist: old clients know no other.
+func TestEnumNamesSurvive(t *testing.T) {
+	t.Parallel()
+	const property = `{"type":"string","enum":["x","y"],"enumNames":["Ex","Why"]}`
+	f := parse(t, `{"type":"object","properties":{"n":`+property+`}}`)
+	got, err := f.Schema(form.Modern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"type":"object","properties":{"n":` + property + `}}`; string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

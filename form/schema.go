@@ -110,7 +110,7 @@ func (fd *Field) titled() bool {
 
 // options writes the options: plain enum, titled alternatives under the keyword, or enum with enumNames.
 func (fd *Field) options(dst []byte, d Dialect, alternatives string) []byte {
-	if fd.titled() && d.OptionTitles {
+	if fd.titled() && d.OptionTitles && !fd.EnumNames {
 		dst = append(appendString(dst, alternatives), ":["...)
 		for i, o := range fd.Options {
 			if i > 0 {
