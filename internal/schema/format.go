@@ -53,8 +53,11 @@ func isDate(s string) bool {
 
 // isDateTime checks RFC 3339; seconds of 60 (leap seconds) are refused because Go's time cannot hold them.
 func isDateTime(s string) bool {
-	var t time.Time
-	return t.UnmarshalText([]byte(s)) == nil
+	if _, err := time.Parse(time.RFC3339, s); err != nil || s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",") {
+		return false // package time takes hours of one digit and a comma before fractions
+	}
+	zone := s[max(0, len(s)-len("+23:59")):]
+	return strings.HasSuffix(s, "Z") || zone[1:3] < "24" && zone[4:] < "60"
 }
 
 func isTime(s string) bool { return isDateTime("2000-01-01T" + s) }

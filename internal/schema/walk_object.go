@@ -99,7 +99,7 @@ func (w *walker) closeGap(m *members, to, at int) {
 	m.dropped = false
 }
 
-// memberValue walks the value at i of the named member.
+// memberValue walks the value at i of the named member. Names that occur twice are left to the decoder, or were refused before.
 func (w *walker) memberValue(o *Members, m *members, name []byte, i int) (end int, keep bool) {
 	k := o.find(name, m.next)
 	if k < 0 {
@@ -107,9 +107,6 @@ func (w *walker) memberValue(o *Members, m *members, name []byte, i int) (end in
 	}
 	m.next = k + 1
 	member := &o.List[k]
-	if m.seen[k/64]&(1<<(k%64)) != 0 {
-		return w.stop(w.bad("json", "occurs twice"), w.skip(i)), true
-	}
 	m.seen[k/64] |= 1 << (k % 64)
 	if w.src[i] == 'n' && member.nullIsAbsent() {
 		return w.null(m, member, k, i)
