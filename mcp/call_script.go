@@ -102,6 +102,11 @@ func (c *Call) scriptedRound(ctx context.Context, report *CallReport) (InputResp
 	responses := make(InputResponses)
 	for _, p := range c.asking.run.pending {
 		round = append(round, p.Question)
+	}
+	if len(round) > 0 {
+		report.Rounds = append(report.Rounds, round)
+	}
+	for _, p := range c.asking.run.pending {
 		ans, err := c.asking.script.answer(ctx, p.Question)
 		if err != nil {
 			return nil, err
@@ -109,9 +114,6 @@ func (c *Call) scriptedRound(ctx context.Context, report *CallReport) (InputResp
 		if responses[p.Key], err = replyOf(p.Question, ans); err != nil {
 			return nil, err
 		}
-	}
-	if len(round) > 0 {
-		report.Rounds = append(report.Rounds, round)
 	}
 	return responses, ctx.Err()
 }
