@@ -4,6 +4,7 @@ package mcphttp
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -147,6 +148,9 @@ func (t *track) end() {
 	}
 }
 
+// sinceDelivered is the position after the last message that was written to some response.
+const sinceDelivered = math.MaxUint64
+
 // attach makes s the response that carries the track, in the place of one that may not even know yet that it is dead, and writes what
 // was kept after the given message. It reports whether the track goes on.
 func (t *track) attach(s *sink, after uint64) bool {
@@ -155,25 +159,40 @@ func (t *track) attach(s *sink, after uint64) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old := t.out.Swap(nil); old != nil {
+	if old := t.out.Swap(s); old != nil { // from here on the next one can abort this one
 		old.abort()
 	}
 	t.begun = true
-	if s.begin() != nil {
+	if after == sinceDelivered {
+		after = t.sent
+	}
+	if t.sess.primes() {
+		s.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(after), t.sess.owner.opts().RetryAfter) }
+	}
+	if t.replay(s, after) != nil {
+		t.out.CompareAndSwap(s, nil)
 		return false
 	}
-	for _, ev := range t.sess.keptAfter(t, after) {
-		if t.writeEvent(s, ev) != nil {
-			return false
-		}
-		t.sent = max(t.sent, ev.seq)
-	}
 	if t.ended.Load() {
+		t.out.CompareAndSwap(s, nil)
 		s.close()
 		return false
 	}
-	t.out.Store(s)
 	return true
+}
+
+// replay begins the stream and writes what was kept after a position.
+func (t *track) replay(s *sink, after uint64) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	for _, ev := range t.sess.keptAfter(t, after) {
+		if err := t.writeEvent(s, ev); err != nil {
+			return err
+		}
+		t.sent = max(t.sent, ev.seq)
+	}
+	return nil
 }
 
 // detach takes s, which is closed, from the track, so that its owner may return.
@@ -196,13 +215,6 @@ func (t *track) letGo() bool {
 	t.out.Store(nil)
 	out.close()
 	return true
-}
-
-// delivered returns the last message that was written to some response.
-func (t *track) delivered() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sent
 }
 
 // keep stores a message for replay within the session's bound. It reports whether it did.

@@ -173,13 +173,19 @@ func (s *sink) closeLocked() {
 	}
 }
 
+// abortGrace is what a write that is under way has left when its sink is aborted. One that is not stuck needs far less, and then the
+// stream ends cleanly.
+const abortGrace = 200 * time.Millisecond
+
 // abort closes the stream even while a write is stuck on a reader that does not read.
 func (s *sink) abort() {
 	if !s.mu.TryLock() {
 		s.aborted.Store(true)
+		rc := http.NewResponseController(s.w)
 		// An error means that the connection is gone or knows no deadlines (tests): then nothing can be stuck.
-		_ = http.NewResponseController(s.w).SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // see above
+		_ = rc.SetWriteDeadline(time.Now().Add(abortGrace)) //nolint:errcheck // see above
 		s.mu.Lock()
+		s.h.writeDeadline(rc)
 	}
 	defer s.mu.Unlock()
 	s.closeLocked()

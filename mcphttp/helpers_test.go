@@ -76,6 +76,7 @@ func newServer(o *mcp.ServerOptions) (*mcp.Server, *gates) {
 	})
 	mcp.AddTool(srv, &mcp.Tool{Name: "stepwait", Description: "progress, then waits"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		if err := c.Progress(ctx, 1, 3, "before"); err != nil {
+			g.ended <- err
 			return "", err
 		}
 		g.entered <- struct{}{}
@@ -105,11 +106,12 @@ func newServer(o *mcp.ServerOptions) (*mcp.Server, *gates) {
 
 // A site is a handler behind a real HTTP server.
 type site struct {
-	t   *testing.T
-	h   *mcphttp.Handler
-	srv *mcp.Server
-	ts  *httptest.Server
-	url string
+	t      *testing.T
+	h      *mcphttp.Handler
+	srv    *mcp.Server
+	ts     *httptest.Server
+	url    string
+	client *http.Client
 	*gates
 }
 
@@ -132,7 +134,7 @@ func serveServer(t *testing.T, srv *mcp.Server, g *gates, o *mcphttp.Options) *s
 	mux := http.NewServeMux()
 	mcphttp.Mount(mux, "/mcp", h)
 	ts := httptest.NewServer(mux)
-	s := &site{t: t, h: h, srv: srv, ts: ts, url: ts.URL + "/mcp", gates: g}
+	s := &site{t: t, h: h, srv: srv, ts: ts, url: ts.URL + "/mcp", gates: g, client: ts.Client()}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
 		defer cancel()
@@ -231,7 +233,7 @@ func (s *site) try(ctx context.Context, r *request) (*http.Response, error) {
 	if host := r.header.Get("Host"); host != "" {
 		req.Host = host
 	}
-	return s.ts.Client().Do(req)
+	return s.client.Do(req)
 }
 
 // An answer is a complete response.
@@ -244,7 +246,11 @@ type answer struct {
 // ask sends r and reads the whole answer.
 func (s *site) ask(r *request) *answer {
 	s.t.Helper()
-	resp := s.do(s.t.Context(), r)
+	resp, err := s.try(s.t.Context(), r)
+	if err != nil {
+		s.t.Fatalf("%s: %v", r.method, err)
+	}
+	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.t.Fatalf("reading the answer: %v", err)

@@ -26,16 +26,15 @@ func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Prin
 		return
 	}
 	defer l.table.release(s)
-	t, after := s.standing(), uint64(0)
 	last := r.Header.Get("Last-Event-ID")
-	if last != "" {
-		var ok bool
-		if t, after, ok = s.find(last); !ok {
-			l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errBadEventID)
-			return
-		}
-	} else {
-		after = t.delivered()
+	if last == "" {
+		l.stream(w, r, s.standing(), sinceDelivered)
+		return
+	}
+	t, after, ok := s.find(last)
+	if !ok {
+		l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errBadEventID)
+		return
 	}
 	l.stream(w, r, t, after)
 }
@@ -45,9 +44,6 @@ func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	out := &sink{h: l.h, w: w, onClose: cancel}
-	if s := t.sess; s.primes() {
-		out.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(after), l.table.opts().RetryAfter) }
-	}
 	if t.attach(out, after) {
 		out.keepAlive()
 		if t.number == 0 {

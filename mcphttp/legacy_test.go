@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -342,4 +343,19 @@ func TestGetNeedsStreamAccept(t *testing.T) {
 	if a := s.ask(c.get("").with("Accept", "application/json")); a.status != 406 {
 		t.Errorf("%d", a.status)
 	}
+}
+
+// openDirect makes a session without a network and returns its id.
+func (s *site) openDirect() string {
+	s.t.Helper()
+	serve := func(r *request) http.Header {
+		req := httptest.NewRequestWithContext(s.t.Context(), r.method, "http://localhost/mcp", strings.NewReader(r.body))
+		req.Header = r.header
+		w := httptest.NewRecorder()
+		s.h.ServeHTTP(w, req)
+		return w.Header()
+	}
+	id := serve(plainPost(initBody("2025-11-25"))).Get("Mcp-Session-Id")
+	serve(plainPost(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).with("Mcp-Session-Id", id))
+	return id
 }

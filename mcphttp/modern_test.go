@@ -175,7 +175,7 @@ func TestBodyLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header = big.header
-	resp, err := s.ts.Client().Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
