@@ -12,6 +12,7 @@ import (
 // Kind is what a field asks for.
 type Kind uint8
 
+// The kinds of fields.
 const (
 	String      Kind = iota // free text
 	Integer                 // a number without fraction, of any size

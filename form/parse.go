@@ -349,33 +349,44 @@ func (p *parser) options(v *schema.Value, keyword string) error {
 	}
 	seen := make(map[string]bool, len(list.Items))
 	for i, item := range list.Items {
-		value, title := item, ""
-		if keyword != "enum" {
-			value = item.Get("const")
-			if t := item.Get("title"); t != nil {
-				title = t.Text
-			}
-		} else if names != nil && i < len(names.Items) {
-			title = names.Items[i].Text
+		o, skip, err := optionOf(item, keyword)
+		if err != nil {
+			return err
 		}
-		if value != nil && value.Kind == 'n' && keyword == "enum" {
-			continue // "or null" again
+		if skip || seen[o.Value] {
+			continue
 		}
-		if value == nil || value.Kind != '"' {
-			return fmt.Errorf("%w: its options are not all strings", ErrUnsupported)
+		if keyword == "enum" && names != nil && i < len(names.Items) {
+			o.Title = names.Items[i].Text
 		}
-		if title == value.Text {
-			title = ""
+		if o.Title == o.Value {
+			o.Title = ""
 		}
-		if !seen[value.Text] {
-			seen[value.Text] = true
-			p.field.Options = append(p.field.Options, Option{Value: value.Text, Title: title})
-		}
+		seen[o.Value] = true
+		p.field.Options = append(p.field.Options, o)
 	}
 	if len(p.field.Options) == 0 {
 		return fmt.Errorf("%w: its %s lists no options", ErrUnsupported, keyword)
 	}
 	return nil
+}
+
+// optionOf reads an item of enum, or an alternative of const and title. A null in an enum says "or null", and is skipped.
+func optionOf(item *schema.Value, keyword string) (o Option, skip bool, err error) {
+	value := item
+	if keyword != "enum" {
+		value = item.Get("const")
+		if t := item.Get("title"); t != nil {
+			o.Title = t.Text
+		}
+	} else if item.Kind == 'n' {
+		return o, true, nil
+	}
+	if value == nil || value.Kind != '"' {
+		return o, false, fmt.Errorf("%w: its options are not all strings", ErrUnsupported)
+	}
+	o.Value = value.Text
+	return o, false, nil
 }
 
 // finish takes the default over if the field would accept it as an answer.

@@ -117,7 +117,7 @@ func TestThreat20SecretsAskedByForm(t *testing.T) {
 		"api_key", "apiKey", "APIKey", "apikey", "API key", "x-api-key", "OPENAI_API_KEY", "token", "access_token", "accessToken", "GitHub token", "auth-token",
 		"api_tokens", "credential", "credentials", "private key", "privateKey", "ssh_key", "secret access key", "pin", "PIN code", "card_pin", "otp", "OTP code", "totp",
 		"cvv", "CVC", "ssn", "social security number", "card_number", "credit card", "Credit card number", "verification code", "one-time code", "2fa code", "jwt",
-		"pass​word", "ｐａｓｓｗｏｒｄ", "Passwort", "contraseña", "contrasen\u0303a", "mot de passe", "密码", "Пароль", "seed phrase", "recovery codes", "new password again",
+		"pass\u200bword", "ｐａｓｓｗｏｒｄ", "Passwort", "contraseña", "contrasen\u0303a", "mot de passe", "密码", "Пароль", "seed phrase", "recovery codes", "new password again",
 		"bearer token", "token value", "session_cookie", "security code",
 	}
 	for _, name := range secret {

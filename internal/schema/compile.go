@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -61,8 +60,7 @@ type Compiled struct {
 	limits Limits
 	root   *jsonschema.Schema
 	info   map[*jsonschema.Schema]*info
-
-	resolve func() (*jsonschema.Resolved, error)
+	ready  *jsonschema.Resolved
 }
 
 // Compile reads a schema within limits (nil is the defaults). The bytes are kept, and must not change. Errors say where in the schema
@@ -85,9 +83,10 @@ func Compile(raw json.RawMessage, l *Limits) (*Compiled, error) {
 		return nil, err
 	}
 	c := &Compiled{raw: raw, limits: limits, root: root, info: b.info}
-	c.resolve = sync.OnceValues(c.resolved)
-	_, err = c.resolve()
-	return c, err
+	if c.ready, err = resolve(root); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Raw returns the schema as it arrived.
@@ -96,11 +95,11 @@ func (c *Compiled) Raw() json.RawMessage { return c.raw }
 // IsObject reports whether the root says "type": "object", as tools' input schemas have to.
 func (c *Compiled) IsObject() bool { return c.root.Type == "object" }
 
-// resolved hands the schema to the library.
-func (c *Compiled) resolved() (rs *jsonschema.Resolved, err error) {
+// resolve hands the schema to the library.
+func resolve(root *jsonschema.Schema) (rs *jsonschema.Resolved, err error) {
 	defer contain(&err)
 	// The base only serves to resolve a relative $id; nothing is loaded.
-	return c.root.Resolve(&jsonschema.ResolveOptions{BaseURI: baseURI})
+	return root.Resolve(&jsonschema.ResolveOptions{BaseURI: baseURI})
 }
 
 const baseURI = "schema://local/root.json"
@@ -129,11 +128,7 @@ func (c *Compiled) Validate(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	rs, err := c.resolve()
-	if err != nil {
-		return err
-	}
-	return validate(rs, instance)
+	return validate(c.ready, instance)
 }
 
 func validate(rs *jsonschema.Resolved, instance any) (err error) {

@@ -66,10 +66,7 @@ func (t *Typed[T]) Decode(raw stdjson.RawMessage, v *T) error {
 		return err
 	}
 	text := []byte(raw)
-	if len(w.edits) > 0 {
-		if err := syntaxError(raw); err != nil {
-			return err
-		}
+	if len(w.edits) > 0 { // these only add members and rewrite literals: text that was malformed stays so
 		text = w.apply(make([]byte, 0, len(raw)+64))
 	}
 	if err := unmarshal(text, v, w.digits); err != nil {

@@ -69,7 +69,7 @@ func isEmail(s string) bool {
 		return false
 	}
 	local, domain := s[:at], s[at+1:]
-	for _, part := range strings.Split(local, ".") {
+	for part := range strings.SplitSeq(local, ".") {
 		if part == "" || strings.ContainsFunc(part, notAtext) {
 			return false
 		}
@@ -100,7 +100,7 @@ func isHost(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false
 	}
-	for _, label := range strings.Split(s, ".") {
+	for label := range strings.SplitSeq(s, ".") {
 		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, notHostRune) {
 			return false
 		}

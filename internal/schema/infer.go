@@ -18,7 +18,6 @@ import (
 type inference struct {
 	structs map[reflect.Type]*Members // also those that are being built: types may be recursive
 	rules   int
-	tooMany bool
 }
 
 // maxRules bounds what is inferred from one type.

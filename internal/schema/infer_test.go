@@ -187,7 +187,7 @@ func TestEmbedding(t *testing.T) {
 		Named Base                  `json:"base"`
 		Rest  map[string]int        `json:",embed"`
 		Skip  chan int              `json:"-"`
-		Dash  int                   `json:"-,omitempty"`
+		Dash  int                   `json:"dash-,omitempty"`
 		Addr  netip.Addr            `json:"addr,omitempty"`
 		Keys  map[netip.Addr]string `json:"keys,omitempty"`
 	}
@@ -195,7 +195,7 @@ func TestEmbedding(t *testing.T) {
 	got, err := typed.Schema()
 	const base = `{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"},"Both":{"type":"string"}},"required":["id","name","Both"],"additionalProperties":false}`
 	const want = `{"type":"object","properties":{"id":{"type":"integer"},"y":{"type":"integer"},"Both":{"type":"string"},"x":{"type":"integer"},"name":{"type":"array","items":{"type":"string"}},` +
-		`"base":` + base + `,"-":{"type":"integer"},"addr":{"type":"string"},"keys":{"type":"object","additionalProperties":{"type":"string"}}},` +
+		`"base":` + base + `,"dash-":{"type":"integer"},"addr":{"type":"string"},"keys":{"type":"object","additionalProperties":{"type":"string"}}},` +
 		`"required":["y","Both","x","name","base"],"additionalProperties":{"type":"integer"}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s %v\nwant %s", got, err, want)

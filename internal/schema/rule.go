@@ -53,7 +53,6 @@ type Rule struct {
 	low, high    *decimal // range of the Go type
 	pattern      *regexp.Regexp
 	check        func(string) bool
-	ref          string // name under $defs; only while writing
 	prepared     bool
 	optionTitles bool
 }

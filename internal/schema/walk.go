@@ -66,16 +66,17 @@ func (w *walker) run(r *Rule) bool {
 
 // syntaxError judges the text as JSON: syntax, UTF-8, names that occur twice.
 func syntaxError(src []byte) error {
+	if jsontext.Value(src).IsValid() {
+		return nil
+	}
 	dec := jsontext.NewDecoder(bytes.NewReader(src))
 	if _, err := dec.ReadValue(); err != nil {
 		return decodeProblem(err, nil)
 	}
-	if _, err := dec.ReadToken(); err == nil {
-		return problem("", "json", "is followed by more text at byte "+strconv.FormatInt(dec.InputOffset(), 10))
-	} else if !isEOF(err) {
+	if _, err := dec.ReadToken(); err != nil && !isEOF(err) {
 		return decodeProblem(err, nil)
 	}
-	return nil
+	return problem("", "json", "is followed by more text at byte "+strconv.FormatInt(dec.InputOffset(), 10))
 }
 
 // bad notes a problem of the value at the current path. It reports whether to go on.
@@ -129,20 +130,34 @@ func (w *walker) value(r *Rule, i int) int {
 	if c == 'n' && r.Nullable {
 		return scanLiteral(w.src, i)
 	}
-	switch {
-	case r.Kind == Any:
+	switch r.Kind {
+	case Any:
 		return w.skip(i)
-	case r.Kind == String && c == '"':
-		return w.text(r, i)
-	case r.Kind == Boolean && (c == 't' || c == 'f'):
-		return scanLiteral(w.src, i)
-	case (r.Kind == Integer || r.Kind == Number) && (c == '-' || '0' <= c && c <= '9'):
-		return w.number(r, i)
-	case r.Kind == Array && c == '[':
-		return w.array(r, i)
-	case r.Kind == Object && c == '{':
-		return w.object(r, i)
+	case String:
+		if c == '"' {
+			return w.text(r, i)
+		}
+	case Boolean:
+		if c == 't' || c == 'f' {
+			return scanLiteral(w.src, i)
+		}
+	case Integer, Number:
+		if c == '-' || '0' <= c && c <= '9' {
+			return w.number(r, i)
+		}
+	case Array:
+		if c == '[' {
+			return w.array(r, i)
+		}
+	case Object:
+		if c == '{' {
+			return w.object(r, i)
+		}
 	}
+	return w.wrongType(r, i)
+}
+
+func (w *walker) wrongType(r *Rule, i int) int {
 	if !w.collect {
 		w.failed = true
 		return malformed

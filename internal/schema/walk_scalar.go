@@ -83,12 +83,9 @@ func (w *walker) number(r *Rule, i int) int {
 		return w.mismatch(r, "type", i, end)
 	case r.Options != nil && !r.hasNumber(d):
 		return w.mismatch(r, "enum", i, end)
-	case r.min != nil && d.cmp(*r.min) < 0:
-		return w.bound("minimum", "at least "+r.Minimum, i, end)
-	case r.max != nil && d.cmp(*r.max) > 0:
-		return w.bound("maximum", "at most "+r.Maximum, i, end)
-	case r.low != nil && d.cmp(*r.low) < 0 || r.high != nil && d.cmp(*r.high) > 0:
-		return w.bound("range", "within the range of "+r.rangeName(), i, end)
+	}
+	if keyword, want := r.outside(d); keyword != "" {
+		return w.bound(keyword, want, i, end)
 	}
 	if r.Kind == Number {
 		return w.floatRange(r, lit, i, end)
@@ -97,6 +94,19 @@ func (w *walker) number(r *Rule, i int) int {
 		w.edits = append(w.edits, edit{i, end, []byte(plain)})
 	}
 	return end
+}
+
+// outside returns the keyword of the bound that d violates, if any, and what it asks for.
+func (r *Rule) outside(d decimal) (keyword, want string) {
+	switch {
+	case r.min != nil && d.cmp(*r.min) < 0:
+		return "minimum", "at least " + r.Minimum
+	case r.max != nil && d.cmp(*r.max) > 0:
+		return "maximum", "at most " + r.Maximum
+	case r.low != nil && d.cmp(*r.low) < 0, r.high != nil && d.cmp(*r.high) > 0:
+		return "range", "within the range of " + r.rangeName()
+	}
+	return "", ""
 }
 
 func (w *walker) bound(keyword, want string, i, end int) int {
