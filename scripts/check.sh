@@ -30,8 +30,17 @@ generated() {
 
 sums() { scripts/files.sh | xargs -d '\n' cksum; }
 
+elsewhere() {
+	local os status=0
+	for os in windows darwin; do
+		GOOS=$os CGO_ENABLED=0 "$go" vet ./... || status=1
+	done
+	return "$status"
+}
+
 step gofmt formatted
 step "go vet" scripts/each.sh "$go" vet ./...
+step "go vet for Windows and macOS" elsewhere
 step "go mod tidy" scripts/each.sh "$go" mod tidy -diff
 step "generated files" generated
 step "file norms" bin/norms
