@@ -147,7 +147,7 @@ func (c *Call) Abandon(key string) {
 	a := &c.asking
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.run == nil {
+	if a.run == nil || !a.open {
 		return
 	}
 	a.run.pending = slices.DeleteFunc(a.run.pending, func(q *pendingQuestion) bool { return q.Key == key })
@@ -192,6 +192,9 @@ func (c *Call) chooseAsker() asker {
 	}
 	return c.handshakeAsker()
 }
+
+// errAskedLate is for goroutines that ask on behalf of a handler that has returned.
+var errAskedLate = fmt.Errorf("%w: the handler has returned", ErrClosed)
 
 // admitQuestion checks everything about a question that does not depend on its answer.
 func (c *Call) admitQuestion(ctx context.Context, q *Question) (*askRun, error) {

@@ -20,6 +20,9 @@ func (resultAsker) ask(_ context.Context, c *Call, q *Question) (*Answer, error)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	run := a.run
+	if !a.open {
+		return nil, errAskedLate
+	}
 	ans, problem, err := run.known(c, q)
 	switch {
 	case err != nil:

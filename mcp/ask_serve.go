@@ -55,32 +55,17 @@ func (c *Call) beginAsking(ctx context.Context, declared []*Question) (*storedOu
 
 // abortAsking ends asking for a handler that did not return.
 func (c *Call) abortAsking(ctx context.Context) {
-	a := &c.asking
-	a.mu.Lock()
-	run := a.run
-	a.open = false
-	a.mu.Unlock()
-	if run != nil {
+	if run, _ := c.asking.close(ctx); run != nil { // a step that is still running ends the run no differently
 		c.settle(ctx, run, nil, errStoredFailure)
 	}
 }
 
 // endAsking turns what the handler returned into what is answered.
 func (c *Call) endAsking(ctx context.Context, result any, err error) (any, error) {
-	a := &c.asking
-	a.mu.Lock()
-	run := a.run
-	a.mu.Unlock()
+	run, waited := c.asking.close(ctx)
 	if run == nil {
-		a.mu.Lock()
-		a.open = false
-		a.mu.Unlock()
 		return c.answerErrors(result, err)
 	}
-	waited := run.awaitOnce(ctx, a)
-	a.mu.Lock()
-	a.open = false
-	a.mu.Unlock()
 	if waited != nil {
 		err = waited
 	}

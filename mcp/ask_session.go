@@ -116,6 +116,9 @@ func (channelless) ask(_ context.Context, c *Call, q *Question) (*Answer, error)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	run := a.run
+	if !a.open {
+		return nil, errAskedLate
+	}
 	if run.state.Asked[q.Key] == run.digests[q.Key] {
 		return &Answer{Action: ActionAccept, ID: run.state.IDs[q.Key]}, nil // the call is made again because the person agreed
 	}

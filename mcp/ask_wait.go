@@ -37,6 +37,9 @@ func (c *Call) Await(ctx context.Context, key, message string, ready func(ctx co
 	a := &c.asking
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.open {
+		return errAskedLate
+	}
 	run.waiting = append(run.waiting, key)
 	return fmt.Errorf("%w: still waiting for %q", ErrInputRequired, key)
 }

@@ -122,12 +122,13 @@ func (r *askRun) startStep(key string) *onceStep {
 func (r *askRun) finishStep(a *asking, key string, s *onceStep) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s.err == nil {
+	if s.err == nil && a.open {
 		if r.state.Once == nil {
 			r.state.Once = make(map[string]json.RawMessage)
 		}
 		r.state.Once[key] = s.raw
-	} else {
+	}
+	if s.err != nil {
 		delete(r.onces, key) // it may be tried again
 	}
 	close(s.done)
@@ -137,19 +138,26 @@ func (r *askRun) finishStep(a *asking, key string, s *onceStep) {
 	}
 }
 
-// awaitOnce waits until no step is running any more.
-func (r *askRun) awaitOnce(ctx context.Context, a *asking) error {
+// close ends asking once no step is running any more, or ctx is over, and returns the record of the run. After it, nothing changes
+// the record.
+func (a *asking) close(ctx context.Context) (*askRun, error) {
 	for {
 		a.mu.Lock()
-		active, idle := r.active, r.idle
-		a.mu.Unlock()
-		if active == 0 {
-			return nil
+		run := a.run
+		if run == nil || run.active == 0 {
+			a.open = false
+			a.mu.Unlock()
+			return run, nil
 		}
+		idle := run.idle
+		a.mu.Unlock()
 		select {
 		case <-idle:
 		case <-ctx.Done():
-			return ctx.Err()
+			a.mu.Lock()
+			a.open = false
+			a.mu.Unlock()
+			return run, ctx.Err()
 		}
 	}
 }
@@ -167,7 +175,7 @@ func (c *Call) guarded(ctx context.Context, run *askRun, key string, fn func() (
 		return fn()
 	}
 	entry := "once/" + run.state.Flow + "/" + key
-	expires := time.Now().Add(time.Duration(run.rt.maxRounds+1) * run.rt.lifetime)
+	expires := time.Now().Add(time.Duration(run.rt.maxRounds+run.rt.maxWaits+1) * run.rt.lifetime)
 	existing, created, err := store.Create(ctx, entry, []byte(`{}`), expires)
 	if err != nil {
 		return nil, &storeError{err}
