@@ -33,6 +33,9 @@
 // null is that value) or is tagged null:"refuse". The schema never says so: an optional *string is {"type":"string"}, which
 // every host understands. Recursive types use $defs and $ref; all other types are written in place.
 //
+// Decoding checks what the schema says, and beyond it what JSON Schema leaves to others: the formats listed below, the range of Go's
+// number types (the schema has no bounds of 64-bit types), names that occur twice, and what types' own methods refuse.
+//
 // Members are matched in exact case; names that occur twice and members that the struct does not have are problems.
 //
 // # Tags

@@ -37,11 +37,14 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// ParseValue parses strict JSON: names in exact case, none twice, valid UTF-8, at most depth levels of nesting. The texts alias raw.
-// The error is a *ValidationError.
+// maxValues bounds the number of values in a text, each of which takes about a hundred bytes of memory.
+const maxValues = 1_000_000
+
+// ParseValue parses strict JSON: names in exact case, none twice, valid UTF-8, at most depth levels of nesting and a million values.
+// The texts alias raw. The error is a *ValidationError.
 func ParseValue(raw []byte, depth int) (*Value, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	p := parser{raw: raw, dec: dec, depth: depth}
+	p := parser{raw: raw, dec: dec, depth: depth, left: maxValues}
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
@@ -56,9 +59,13 @@ type parser struct {
 	raw   []byte
 	dec   *jsontext.Decoder
 	depth int
+	left  int // values that may follow
 }
 
 func (p *parser) value(depth int) (*Value, error) {
+	if p.left--; p.left < 0 {
+		return nil, problem("", "size", fmt.Sprintf("consists of more than %d values", maxValues))
+	}
 	kind := p.dec.PeekKind()
 	v := &Value{Kind: byte(kind)}
 	if kind != '{' && kind != '[' {
