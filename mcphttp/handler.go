@@ -66,7 +66,7 @@ func newHandler(srv *mcp.Server, o *Options) (*Handler, error) {
 	if servesHandshake(srv) {
 		h.era = newHandshakeEra(h)
 	}
-	if h.era != nil {
+	if h.era != nil && !opts.Sessions.Stateless {
 		h.methods = "GET, POST, DELETE"
 	}
 	return h, nil
@@ -122,7 +122,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	sessions := h.era != nil
+	sessions := h.era != nil && !h.opts.Sessions.Stateless
 	switch {
 	case r.Method == http.MethodPost:
 		h.post(w, r, principal)

@@ -82,6 +82,13 @@ type Options struct {
 
 // SessionOptions tune the sessions of the handshake era.
 type SessionOptions struct {
+	// Stateless makes the session id itself carry what a session would remember, sealed, so that any replica of the server can
+	// serve the next request. There is no stream for unsolicited messages (GET and DELETE are answered with status 405), nothing
+	// can be resumed, the client cannot be asked anything in the middle of a call, and subscriptions and logging/setLevel have no
+	// effect on later requests.
+	Stateless bool
+	// Keys seal the ids of stateless sessions. Replicas share them; the default is a ring of this process alone, which is logged.
+	Keys *mcp.KeyRing
 	// IdleTimeout ends sessions that were not used for so long; an open stream or a running call is use. Default 30 min. Sessions
 	// whose client never came back after initialize end after one minute.
 	IdleTimeout time.Duration

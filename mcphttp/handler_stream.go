@@ -210,6 +210,18 @@ func (s *sink) answerPlain(a *plainAnswer) bool {
 	return true
 }
 
+// writePlain writes what answerPlain agreed on.
+func (h *Handler) writePlain(w http.ResponseWriter, a *plainAnswer) {
+	if a.buf == nil {
+		w.WriteHeader(a.status)
+		return
+	}
+	if a.challenges != nil {
+		w.Header()[headerChallenge] = a.challenges
+	}
+	h.writeBody(w, a.status, a.buf)
+}
+
 // keepAlive makes the sink write a comment whenever nothing was written for the configured time, beginning the stream if need be.
 func (s *sink) keepAlive() {
 	if s.h.opts.KeepAlive <= 0 {

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -21,6 +23,9 @@ type legacy struct {
 }
 
 func newHandshakeEra(h *Handler) handshakeEra {
+	if h.opts.Sessions.Stateless {
+		return newStateless(h)
+	}
 	return &legacy{h: h, table: newSessions(h)}
 }
 
@@ -44,7 +49,9 @@ var (
 func (l *legacy) acquire(w http.ResponseWriter, r *http.Request, p *mcp.Principal, id jsonrpc.ID) *session {
 	values := r.Header[headerSession]
 	status, err := http.StatusBadRequest, errNoSession
-	switch {
+	switch bad := checkVersion(r.Header[headerVersion]); {
+	case bad != nil:
+		err = bad
 	case len(values) > 1:
 		err = errTwoSessions
 	case len(values) == 1 && values[0] != "":
@@ -55,6 +62,20 @@ func (l *legacy) acquire(w http.ResponseWriter, r *http.Request, p *mcp.Principa
 	}
 	l.h.answerError(w, status, id, err)
 	return nil
+}
+
+// checkVersion refuses a revision that does not exist. Admit has done so where there was a message to be admitted.
+func checkVersion(values []string) *jsonrpc.Error {
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) == 1 {
+		if _, ok := era.Parse(values[0]); ok {
+			return nil
+		}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: "invalid request: MCP-Protocol-Version " + quoteShort(strings.Join(values, ", ")) + " is not a revision of the protocol"}
 }
 
 // post serves an admitted request or notification.
@@ -164,18 +185,11 @@ func (l *legacy) carry(w http.ResponseWriter, r *http.Request, p *post, t *track
 		p.sink.abort()
 	}
 	t.detach(&p.sink)
-	plain := p.sink.plain
-	switch {
-	case plain == nil && (p.sink.hasBegun() || r.Context().Err() != nil):
-	case plain == nil: // the session ended under the call
+	switch plain := p.sink.plain; {
+	case plain != nil:
+		l.h.writePlain(w, plain)
+	case !p.sink.hasBegun() && r.Context().Err() == nil: // the session ended under the call
 		l.h.answerError(w, http.StatusNotFound, p.msg.ID, errUnknownSession)
-	case plain.buf == nil:
-		w.WriteHeader(plain.status)
-	default:
-		if plain.challenges != nil {
-			w.Header()[headerChallenge] = plain.challenges
-		}
-		l.h.writeBody(w, plain.status, plain.buf)
 	}
 }
 

@@ -41,14 +41,8 @@ func (l *legacy) batch(w http.ResponseWriter, r *http.Request, p *post) {
 		p.release()
 		return
 	}
-	b := &batch{l: l, p: p, s: s, headers: mirrored(r.Header)}
+	b := newBatch(l.h, p, s.core, r.Header)
 	b.sort(items)
-	if len(b.requests) == 0 && len(b.answers) == 0 {
-		b.serveQuiet(r.Context())
-		l.table.release(s)
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
 	if !l.table.begin(s, len(b.requests)) {
 		l.table.release(s)
 		l.busy(w, p)
@@ -60,16 +54,16 @@ func (l *legacy) batch(w http.ResponseWriter, r *http.Request, p *post) {
 		defer l.table.done(s, len(b.requests))
 		b.serveQuiet(ctx)
 		b.serveRequests(ctx)
-		b.answer(t)
+		b.finishTrack(t)
 	})
 	l.carry(w, r, p, t, over)
 }
 
 // A batch is an array of messages being served. Each is judged by itself.
 type batch struct {
-	l       *legacy
+	h       *Handler
 	p       *post
-	s       *session
+	core    *mcp.Session
 	headers mcp.Headers
 
 	quiet    []*mcp.Exchange // notifications
@@ -79,39 +73,47 @@ type batch struct {
 	answers []*jsonrpc.Message
 }
 
+func newBatch(h *Handler, p *post, core *mcp.Session, header http.Header) *batch {
+	return &batch{h: h, p: p, core: core, headers: mirrored(header)}
+}
+
 // sort tells the messages apart; responses of the client go where they belong at once, and what cannot be served gets its error.
 func (b *batch) sort(items []jsonrpc.Item) {
 	for i := range items {
 		it := &items[i]
-		if it.Err != nil {
+		switch {
+		case it.Err != nil:
 			b.add(&jsonrpc.Message{ID: it.ID, Error: it.Err})
-			continue
-		}
-		if it.Kind() == jsonrpc.Response {
-			b.s.core.Deliver(&it.Message)
-			continue
-		}
-		x := &mcp.Exchange{Message: &it.Message, Principal: b.p.x.Principal, Headers: &b.headers}
-		adm := b.l.h.srv.Admit(x)
-		refused := adm.Err
-		switch {
-		case refused != nil:
-		case !adm.Handshake:
-			refused = errModernInBatch
-		case adm.Initialize:
-			refused = errInitInBatch
-		}
-		x.Session = b.s.core
-		switch {
-		case it.Kind() == jsonrpc.Notification:
-			if refused == nil {
-				b.quiet = append(b.quiet, x)
-			}
-		case refused != nil:
-			b.add(&jsonrpc.Message{ID: it.ID, Error: refused})
+		case it.Kind() == jsonrpc.Response:
+			b.core.Deliver(&it.Message)
 		default:
-			b.requests = append(b.requests, x)
+			b.admit(&it.Message)
 		}
+	}
+}
+
+// admit takes a request or notification in, or answers it with its refusal.
+func (b *batch) admit(m *jsonrpc.Message) {
+	x := &mcp.Exchange{Message: m, Principal: b.p.x.Principal, Headers: &b.headers}
+	adm := b.h.srv.Admit(x)
+	refused := adm.Err
+	switch {
+	case refused != nil:
+	case !adm.Handshake:
+		refused = errModernInBatch
+	case adm.Initialize:
+		refused = errInitInBatch
+	}
+	x.Session = b.core
+	switch {
+	case m.Kind() == jsonrpc.Notification && refused != nil:
+		b.h.opts.Logger.Debug("mcphttp: a notification in a batch was refused", "method", m.Method, "error", refused)
+	case m.Kind() == jsonrpc.Notification:
+		b.quiet = append(b.quiet, x)
+	case refused != nil:
+		b.add(&jsonrpc.Message{ID: m.ID, Error: refused})
+	default:
+		b.requests = append(b.requests, x)
 	}
 }
 
@@ -124,7 +126,7 @@ func (b *batch) add(m *jsonrpc.Message) {
 // serveQuiet serves the notifications in their order. They have no answers.
 func (b *batch) serveQuiet(ctx context.Context) {
 	for _, x := range b.quiet {
-		b.l.h.srv.Serve(ctx, x)
+		b.h.srv.Serve(ctx, x)
 	}
 }
 
@@ -137,7 +139,7 @@ func (b *batch) serveRequests(ctx context.Context) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if reply, _ := b.l.h.srv.Serve(ctx, x); reply != nil {
+			if reply, _ := b.h.srv.Serve(ctx, x); reply != nil {
 				b.add(reply)
 			}
 		})
@@ -145,24 +147,45 @@ func (b *batch) serveRequests(ctx context.Context) {
 	wg.Wait()
 }
 
-// answer ends the track with the answers: as one array, or as events when something was streamed before.
-func (b *batch) answer(t *track) {
+// plain returns the JSON answer: an array, or nothing when there are no answers; nil when the client takes only a stream.
+func (b *batch) plain() *plainAnswer {
 	switch {
-	case len(b.answers) == 0: // all were cancelled
-		t.finish(&plainAnswer{status: http.StatusAccepted})
+	case len(b.answers) == 0: // only notifications and responses, or all were cancelled
+		return &plainAnswer{status: http.StatusAccepted}
 	case b.p.accepts&acceptsJSON == 0:
-		t.finish(nil, b.answers...)
-	default:
-		buf := getBuffer(-1)
-		buf.b = append(buf.b, '[')
-		for i, m := range b.answers {
-			if i > 0 {
-				buf.b = append(buf.b, ',')
-			}
-			buf.b = jsonrpc.Append(buf.b, m)
-		}
-		buf.b = append(buf.b, ']')
-		t.finish(&plainAnswer{status: http.StatusOK, buf: buf}, b.answers...)
+		return nil
 	}
+	buf := getBuffer(-1)
+	buf.b = append(buf.b, '[')
+	for i, m := range b.answers {
+		if i > 0 {
+			buf.b = append(buf.b, ',')
+		}
+		buf.b = jsonrpc.Append(buf.b, m)
+	}
+	buf.b = append(buf.b, ']')
+	return &plainAnswer{status: http.StatusOK, buf: buf}
+}
+
+// finishTrack ends a track with the answers: as one array, or as events when something was streamed before.
+func (b *batch) finishTrack(t *track) {
+	t.finish(b.plain(), b.answers...)
 	b.p.release()
+}
+
+// finish ends an exchange without a session with the answers.
+func (b *batch) finish(w http.ResponseWriter) {
+	s := &b.p.sink
+	defer s.close()
+	plain := b.plain()
+	if plain != nil && s.answerPlain(plain) {
+		b.h.writePlain(w, plain)
+		return
+	}
+	for _, m := range b.answers {
+		if err := s.Send(context.Background(), m); err != nil {
+			b.h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
+			return
+		}
+	}
 }

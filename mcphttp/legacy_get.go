@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -15,10 +14,6 @@ import (
 func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Principal) {
 	if parseAccept(r.Header["Accept"])&acceptsSSE == 0 {
 		l.h.answerRefusal(w, refuse(http.StatusNotAcceptable, "the answer to GET is a stream, so Accept must allow text/event-stream"))
-		return
-	}
-	if ref := checkVersion(r.Header[headerVersion]); ref != nil {
-		l.h.answerRefusal(w, ref)
 		return
 	}
 	s := l.acquire(w, r, principal, jsonrpc.ID{})
@@ -66,17 +61,4 @@ func (s *session) pump(ctx context.Context, t *track) {
 			return
 		}
 	}
-}
-
-// checkVersion refuses a revision that does not exist, where no message is there to be admitted.
-func checkVersion(values []string) *refusal {
-	if len(values) == 0 {
-		return nil
-	}
-	if len(values) == 1 {
-		if _, ok := era.Parse(values[0]); ok {
-			return nil
-		}
-	}
-	return refuse(http.StatusBadRequest, "MCP-Protocol-Version "+quoteShort(values[0])+" is not a revision that this server speaks")
 }
