@@ -9,7 +9,7 @@ import (
 )
 
 // subscribeEach subscribes in the way of the handshake era: resource by resource, and to lists without a request.
-func (c *Client) subscribeEach(ctx context.Context, conn *connection, life context.Context, s *Subscription) (*Subscription, error) {
+func (c *Client) subscribeEach(ctx context.Context, conn *connection, life context.Context, s *Subscription) (*Subscription, error) { //nolint:revive // life is how long the subscription lasts, not a second ctx
 	caps := conn.agreed().server.Capabilities
 	have := SubscriptionFilter{
 		ToolsListChanged:     caps.Tools != nil && caps.Tools.ListChanged,

@@ -13,8 +13,6 @@ type progressPump struct {
 	mu      sync.Mutex
 	wake    *sync.Cond
 	queue   []Progress
-	last    float64
-	any     bool
 	closing bool
 }
 

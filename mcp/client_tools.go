@@ -159,12 +159,12 @@ func (b *toolBook) learn(c *Client, terms *agreement, listed []*Tool) []*Tool {
 	out := make([]*Tool, 0, len(listed))
 	names := make(map[string]bool, len(listed))
 	for _, t := range listed {
-		headers, err := schema.Headers(json.RawMessage(t.InputSchema))
+		headers, err := schema.Headers(t.InputSchema)
 		why := ""
 		switch {
 		case t.Name == "":
 			why = "it has no name"
-		case !isObject(json.RawMessage(t.InputSchema)):
+		case !isObject(t.InputSchema):
 			why = "its inputSchema is not an object"
 		case names[t.Name]:
 			why = "its name came before"

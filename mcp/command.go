@@ -76,7 +76,7 @@ func (t *commandTransport) Open(ctx context.Context, r Receiver) (Link, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	cmd := exec.Command(t.name, t.args...) //nolint:gosec // running the command that the caller names is what this is for
+	cmd := exec.Command(t.name, t.args...) //nolint:noctx // ended by Close, step by step; running the command that the caller names is what this is for
 	cmd.Dir, cmd.Env = t.opts.Dir, t.opts.Env
 	p := &process{cmd: cmd, opts: &t.opts, tail: &tailWriter{also: t.opts.Stderr}, exited: make(chan struct{})}
 	if err := p.start(); err != nil {
@@ -164,7 +164,7 @@ func (p *process) start() (err error) {
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		f.Close() //nolint:errcheck // ends of pipes that nobody uses
+		f.Close() // ends of pipes that nobody uses
 	}
 }
 
@@ -236,8 +236,8 @@ func (e *ServerExitError) Unwrap() error { return e.Err }
 
 // stop ends the process and everything in its group. Its input is closed already.
 func (p *process) stop() error {
-	defer p.stderr.Close() //nolint:errcheck // the reading end of a pipe
-	p.stdin.Close()        //nolint:errcheck // closed by the link before; this is for links that failed to
+	defer p.stderr.Close() // the reading end of a pipe
+	p.stdin.Close()        // closed by the link before; this is for links that failed to
 	var err error
 	if !p.await(p.opts.ExitWait) {
 		err = p.group.terminate(p.cmd)
@@ -248,7 +248,7 @@ func (p *process) stop() error {
 	if !p.await(p.opts.TermWait) {
 		return errors.Join(err, fmt.Errorf("mcp: the server process %d did not end even when killed", p.cmd.Process.Pid))
 	}
-	p.stderr.Close() //nolint:errcheck // so that drain returns although a process outside of the group may hold the other end
+	p.stderr.Close() // so that drain returns although a process outside of the group may hold the other end
 	<-p.drained
 	return err
 }

@@ -95,13 +95,6 @@ func (r *registry[E]) get(id string) (E, bool) {
 	return e, ok
 }
 
-// len returns the number of entries.
-func (r *registry[E]) len() int {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return len(r.byID)
-}
-
 // everUsed reports whether anything was ever registered: a capability, once declared, stays.
 func (r *registry[E]) everUsed() bool {
 	r.mu.RLock()

@@ -116,7 +116,7 @@ func fitContent(rules *era.Rules, b Content) Content {
 }
 
 // plainContent drops members of a block that the revision lacks.
-func plainContent(rules *era.Rules, b Content) Content {
+func plainContent(rules *era.Rules, b Content) Content { //nolint:gocyclo // one case for each kind of block
 	fit := func(a *Annotations, m Meta) (*Annotations, Meta) {
 		if !rules.Fields.Meta {
 			m = nil
@@ -263,7 +263,7 @@ func keepStructured(rules *era.Rules, raw json.RawMessage) bool {
 }
 
 // stampRaw adds to an encoded result what the revision demands, and takes out what it does not know.
-func (s *Server) stampRaw(c *Call, raw json.RawMessage) (json.RawMessage, error) {
+func (s *Server) stampRaw(c *Call, raw json.RawMessage) (json.RawMessage, error) { //nolint:gocyclo // a codec: one step for each member
 	rules := c.rev.Rules()
 	kind, cacheable := era.ResultComplete, rules.Cacheable(c.method)
 	var meta []byte

@@ -33,7 +33,7 @@ func getBuffer(n int64) *buffer {
 	if n >= 0 && n < smallBuffer {
 		pool = &smallBuffers
 	}
-	buf := pool.Get().(*buffer) //nolint:errcheck // the pools hold nothing else
+	buf := pool.Get().(*buffer) // the pools hold nothing else
 	buf.b = buf.b[:0]
 	return buf
 }

@@ -70,7 +70,7 @@ func Serve(ctx context.Context, l net.Listener, srv *mcp.Server, o *Options) err
 	case <-ctx.Done():
 	}
 	err = h.drain(ctx, hs)
-	<-failed // http.ErrServerClosed
+	<-failed //nolint:errcheck // it is http.ErrServerClosed
 	return err
 }
 

@@ -183,7 +183,7 @@ func (s *sink) abort() {
 		s.aborted.Store(true)
 		rc := http.NewResponseController(s.w)
 		// An error means that the connection is gone or knows no deadlines (tests): then nothing can be stuck.
-		_ = rc.SetWriteDeadline(time.Now().Add(abortGrace)) //nolint:errcheck // see above
+		_ = rc.SetWriteDeadline(time.Now().Add(abortGrace)) // see above
 		s.mu.Lock()
 		s.h.writeDeadline(rc)
 	}

@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"errors"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -122,7 +123,7 @@ func NewCall(t testing.TB, s *Script) *mcp.Call {
 }
 
 func isRefusal(err error) bool {
-	return err == mcp.ErrDeclined || err == mcp.ErrCanceled || err == errNobody
+	return errors.Is(err, mcp.ErrDeclined) || errors.Is(err, mcp.ErrCanceled) || errors.Is(err, errNobody)
 }
 
 var errNobody = fmt.Errorf("mcptest: the script has nobody there: %w", mcp.ErrUnavailable)
