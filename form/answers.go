@@ -23,7 +23,11 @@ func (f *Form) Check(content json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return f.rule.Check(content)
+	r, err := f.ready()
+	if err != nil {
+		return err
+	}
+	return r.Check(content)
 }
 
 // Normalize is Check, except that fields that were not asked are dropped rather than refused; it returns the answer with the defaults of
@@ -33,7 +37,32 @@ func (f *Form) Normalize(content json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.rule.Normalize(content)
+	r, err := f.ready()
+	if err != nil {
+		return nil, err
+	}
+	return r.Normalize(content)
+}
+
+// Check judges a single answer, without coercion. The error is a *ValidationError whose paths start at the value.
+func (fd *Field) Check(value json.RawMessage) error {
+	r, err := fd.rule()
+	if err != nil {
+		return err
+	}
+	return r.Check(value)
+}
+
+// ready returns the rule of the form; forms that were not made by this package get theirs now.
+func (f *Form) ready() (*schema.Rule, error) {
+	if f.rule != nil {
+		return f.rule, nil
+	}
+	made, err := New(f.Fields...)
+	if err != nil {
+		return nil, err
+	}
+	return made.rule, nil
 }
 
 func answer(content json.RawMessage) (json.RawMessage, error) {

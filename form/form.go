@@ -78,7 +78,10 @@ const (
 // other or a default is not acceptable.
 func New(fields ...Field) (*Form, error) {
 	f := &Form{Fields: slices.Clone(fields)}
-	return f, f.prepare()
+	if err := f.prepare(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // prepare builds the rule by which answers are judged.

@@ -55,7 +55,10 @@ func of(r *schema.Rule, err error) (*Form, error) {
 		}
 		f.Fields = append(f.Fields, fd)
 	}
-	return f, f.prepare()
+	if err := f.prepare(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 func fieldOf(m schema.Member) (Field, error) {

@@ -57,7 +57,10 @@ func Parse(requestedSchema json.RawMessage) (*Form, error) {
 	for _, name := range slices.Sorted(maps.Keys(required)) {
 		return nil, fieldError(name, "%w: it is required but not described", ErrUnsupported)
 	}
-	return f, f.prepare()
+	if err := f.prepare(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 func requiredNames(v *schema.Value) (map[string]bool, error) {

@@ -309,13 +309,14 @@ func (m *Members) nearest(name string) string {
 	if len(name) > longest {
 		return ""
 	}
+	squashed := squash(name)
 	best, bestDistance := "", 1+max(min(2, utf8.RuneCountInString(name)/2), utf8.RuneCountInString(name)/3)
 	for i := range m.List {
 		known := m.List[i].Name
 		if len(known) > longest {
 			continue
 		}
-		if squash(known) == squash(name) {
+		if squash(known) == squashed {
 			return known
 		}
 		if d := distance(known, name); d < bestDistance {
@@ -325,10 +326,10 @@ func (m *Members) nearest(name string) string {
 	return best
 }
 
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // squash drops what people confuse in names: case, dashes and underscores.
-func squash(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
-}
+func squash(s string) string { return strings.ToLower(separators.Replace(s)) }
 
 // distance is the Levenshtein distance of two short strings.
 func distance(a, b string) int {

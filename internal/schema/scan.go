@@ -26,23 +26,37 @@ func skipSpace(b []byte, i int) int {
 
 // scanString steps over the string that starts at b[i].
 func scanString(b []byte, i int) (end int, escaped bool) {
-	start := i + 1
-	j := bytes.IndexByte(b[start:], '"')
-	if j < 0 {
+	const short = 24 // names and the like: not worth two calls
+	i++
+	for stop := min(len(b), i+short); i < stop; i++ {
+		switch b[i] {
+		case '"':
+			return i + 1, false
+		case '\\':
+			return scanEscaped(b, i), true
+		}
+	}
+	n := bytes.IndexByte(b[i:], '"')
+	if n < 0 {
 		return malformed, false
 	}
-	if bytes.IndexByte(b[start:start+j], '\\') < 0 {
-		return start + j + 1, false
+	if k := bytes.IndexByte(b[i:i+n], '\\'); k >= 0 {
+		return scanEscaped(b, i+k), true
 	}
-	for i = start; i < len(b); i++ {
+	return i + n + 1, false
+}
+
+// scanEscaped steps over the rest of a string; b[i] is its first backslash.
+func scanEscaped(b []byte, i int) int {
+	for ; i < len(b); i++ {
 		switch b[i] {
 		case '\\':
 			i++
 		case '"':
-			return i + 1, true
+			return i + 1
 		}
 	}
-	return malformed, true
+	return malformed
 }
 
 // scanNumber steps over the number that starts at b[i] and counts its longest run of digits.
