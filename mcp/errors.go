@@ -70,17 +70,22 @@ func ToolErrorf(format string, args ...any) error {
 	return &ToolError{Text: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// A TransportError is a refusal below the protocol: an HTTP status without a JSON-RPC body that would explain it.
+// A TransportError is a refusal below the protocol: an HTTP status without a JSON-RPC body that would explain it, an answer that broke
+// off, or, with Status 0, no answer at all.
 type TransportError struct {
-	Status     int           // HTTP status
+	Status     int           // HTTP status, 0 if there was no answer
 	Body       string        // the beginning of the body, at most 4 KiB, for people
 	RetryAfter time.Duration // what the server asked to wait; zero when it did not say
+	Challenges []string      // the values of WWW-Authenticate
 	Err        error         // cause, may be nil
 }
 
 // Error returns status, cause and the beginning of the body.
 func (e *TransportError) Error() string {
-	s := "mcp: the server answered with HTTP status " + strconv.Itoa(e.Status)
+	s := "mcp: no answer from the server"
+	if e.Status != 0 {
+		s = "mcp: the server answered with HTTP status " + strconv.Itoa(e.Status)
+	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
