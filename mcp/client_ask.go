@@ -202,7 +202,11 @@ func (q *inquiry) fill(ctx context.Context, fq *FormQuestion) (reply, error) {
 		if res.Action != ActionAccept {
 			return elicited(res.Action, nil)
 		}
-		content, err := fq.Form.Normalize(res.Content)
+		given := res.Content
+		if len(given) == 0 {
+			given = emptyObject // a form without required fields is confirmed by the action alone
+		}
+		content, err := fq.Form.Normalize(given)
 		if err == nil {
 			return elicited(ActionAccept, content)
 		}

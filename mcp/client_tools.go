@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -236,21 +237,14 @@ func headerText(v json.RawMessage) (string, bool, error) {
 	case 'n', '{', '[':
 		return "", false, nil
 	}
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil {
-		f, ferr := strconv.ParseFloat(string(v), 64)
-		if ferr != nil || f != float64(int64(f)) {
-			return string(v), true, nil // not an integer: the server will say so
-		}
-		n = int64(f)
-		if f > maxSafeInteger || f < -maxSafeInteger {
-			n = maxSafeInteger + 1
-		}
-	}
-	if n > maxSafeInteger || n < -maxSafeInteger {
+	f, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange), f != math.Trunc(f):
+		return string(v), true, nil // not an integer: the server will say so
+	case f > maxSafeInteger || f < -maxSafeInteger: // exact: both bounds, and the next integer beyond, are floats
 		return "", false, errors.New("the integer is too large for the header that repeats it (beyond 2^53-1)")
 	}
-	return strconv.FormatInt(n, 10), true, nil
+	return strconv.FormatInt(int64(f), 10), true, nil
 }
 
 // checkOutput validates structured content against the tool's output schema, if that is known.
