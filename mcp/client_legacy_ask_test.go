@@ -249,7 +249,7 @@ func needsPage(url, id string) string {
 	return fmt.Sprintf(`{"elicitations":[{"mode":"url","message":"log in","url":%q,"elicitationId":%q}]}`, url, id)
 }
 
-func TestURLElicitationRequired(t *testing.T) {
+func TestClientVisitsRequiredPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := legacyFake(t, "2025-11-25")
 		done := false
@@ -346,7 +346,7 @@ func TestCaseU02RequiredLoopsEnd(t *testing.T) {
 }
 
 // Before 2025-11-25 and after it the code means nothing special.
-func TestURLElicitationRequiredElsewhere(t *testing.T) {
+func TestRequiredPagesElsewhere(t *testing.T) {
 	for _, f := range []*fakeServer{legacyFake(t, "2025-06-18"), modernFake(t)} {
 		f.on["tools/call"] = func(p *fakePeer, m *jsonrpc.Message) { p.fail(m, -32042, "first", needsPage("https://a.test/", "e")) }
 		in := &mcp.Interactor{Open: func(context.Context, *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
