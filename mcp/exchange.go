@@ -17,7 +17,8 @@ type Exchange struct {
 	Principal *Principal
 	// Headers are the HTTP headers; nil on every other transport.
 	Headers *Headers
-	// Session is the handshake-era session that the message arrived in, nil in revision 2026-07-28 and before initialize.
+	// Session is the handshake-era session that the message arrived in, nil before initialize. Admit takes it away from messages of
+	// revision 2026-07-28, which have no session even where one is open beside them.
 	Session *Session
 	// Stream carries notifications, and in the handshake era requests, that belong to this exchange back to the client before its
 	// response. It may be nil: then such messages are dropped, and asking over it is unavailable.

@@ -55,7 +55,7 @@ func (s *Server) Admit(x *Exchange) Admission {
 		x.revision = v.Revision
 		return Admission{Revision: v.Revision, Handshake: true, Initialize: v.Reason == era.ReasonInitialize}
 	}
-	x.revision = v.Revision
+	x.revision, x.Session = v.Revision, nil // whatever else the connection carries
 	return s.admitModern(x, m)
 }
 

@@ -60,10 +60,17 @@ type recorder struct {
 	sent []string
 	ch   chan string // if not nil, gets each message too
 	fail error
+	hang chan struct{} // if not nil, Send waits until it is closed
 }
 
 func (r *recorder) Send(_ context.Context, m *jsonrpc.Message) error {
 	line := string(jsonrpc.Append(nil, m))
+	r.mu.Lock()
+	hang := r.hang
+	r.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fail != nil {

@@ -18,18 +18,21 @@ type listener struct {
 	meta      string // member of params that names the subscription
 }
 
+// errNoStream refuses to listen over a transport that cannot carry what there is to tell.
+var errNoStream = &Error{Code: CodeInternalError, Message: "subscriptions/listen needs a transport with streams; this one has none"}
+
 // extensionTasks is the id of the tasks extension.
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // listen serves subscriptions/listen on the caller's goroutine, until the client or the server ends it.
 func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 	x := c.exchange
-	if x.Stream == nil {
-		return nil, errors.New("subscriptions/listen needs a transport with streams")
-	}
 	filter, err := s.listenFilter(c)
 	if err != nil {
 		return nil, err
+	}
+	if x.Stream == nil {
+		return nil, errNoStream
 	}
 	l := newListener(x.Message.ID, filter)
 	if err := s.audience.addListener(l, s.options.MaxListeners); err != nil {

@@ -31,7 +31,12 @@ func outputOf[Out any](t *Tool) toolOutput[Out] {
 	switch any(new(Out)).(type) {
 	case **CallToolResult, *CallToolResult, *string, *Content, *[]Content, *ContentBlocks, *any, *json.RawMessage,
 		**TextContent, **ImageContent, **AudioContent, **ResourceLink, **EmbeddedResource:
-		return toolOutput[Out]{schema: noSchema, result: func(v *Out) (*CallToolResult, error) { return plainResult(*v) }}
+		return toolOutput[Out]{schema: noSchema, result: func(v *Out) (*CallToolResult, error) {
+			if c, ok := any(v).(*Content); ok && isNilContent(*c) {
+				return nil, errNoResult
+			}
+			return plainResult(*v)
+		}}
 	}
 	typed := schema.For[Out]()
 	return toolOutput[Out]{schema: typed.Schema, result: func(v *Out) (*CallToolResult, error) {
