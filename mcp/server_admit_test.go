@@ -38,7 +38,7 @@ type greetIn struct {
 	Loudly bool   `json:"loudly,omitempty"`
 }
 
-func TestCaseJ07ParamsOfEveryShape(t *testing.T) {
+func TestCaseJ07ServerParamsOfEveryShape(t *testing.T) {
 	s := fullServer(t, nil)
 	shapes := []string{
 		"", `,"params":null`, `,"params":{}`, `,"params":[]`, `,"params":"x"`, `,"params":{"name":null}`, `,"params":{"_meta":null}`,
@@ -72,7 +72,7 @@ func TestCaseJ07ParamsOfEveryShape(t *testing.T) {
 	}
 }
 
-func TestCaseJ01CaseVariantKeys(t *testing.T) {
+func TestCaseJ01ServerCaseVariantKeys(t *testing.T) {
 	s := fullServer(t, nil)
 	ran := ""
 	for _, name := range []string{"read_note", "delete_all"} {
@@ -89,7 +89,7 @@ func TestCaseJ01CaseVariantKeys(t *testing.T) {
 	}
 }
 
-func TestCaseJ03DuplicateKeys(t *testing.T) {
+func TestCaseJ03ServerDuplicateKeys(t *testing.T) {
 	s := fullServer(t, nil)
 	// jsonrpc.Decode refuses these; a front end of another make may not.
 	for _, params := range []string{
@@ -119,7 +119,7 @@ func headers(version, method, name string, params ...string) *mcp.Headers {
 	return h
 }
 
-func TestAdmitOverHTTP(t *testing.T) {
+func TestServerAdmitOverHTTP(t *testing.T) {
 	s := fullServer(t, nil)
 	serve := func(h *mcp.Headers, method, params string) (string, int) {
 		x := exchange(t, modernLine(3, method, params))
@@ -154,7 +154,7 @@ func TestAdmitOverHTTP(t *testing.T) {
 	want(t, got, "-32022", `"requested":"2099-01-01"`, `"supported":["2026-07-28"`)
 }
 
-func TestParamHeaders(t *testing.T) {
+func TestServerParamHeaders(t *testing.T) {
 	s := newServer(t, nil)
 	type where struct {
 		Zone string `json:"zone,omitempty" header:"Zone"`
@@ -225,7 +225,7 @@ func TestServerOptionsAreChecked(t *testing.T) {
 	}
 }
 
-func TestOnlyModernServed(t *testing.T) {
+func TestServerOnlyModernServed(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{Revisions: []string{"2026-07-28"}})
 	addEcho(s.Server)
 	got, _ := s.serve(t.Context(), exchange(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`))
@@ -234,7 +234,7 @@ func TestOnlyModernServed(t *testing.T) {
 	want(t, s.modern(t, "server/discover", ""), `"supportedVersions":["2026-07-28"]`)
 }
 
-func TestDiscover(t *testing.T) {
+func TestServerDiscover(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{
 		Title: "Test", Description: "D", WebsiteURL: "https://example.com", Instructions: "be kind",
 		Extensions: map[string]any{"com.example/a": map[string]bool{"x": true}, "com.example/b": nil},
@@ -257,7 +257,7 @@ func TestDiscover(t *testing.T) {
 	want(t, declared.modern(t, "resources/templates/list", ""), `"resourceTemplates":[]`)
 }
 
-func TestNotificationsAreNeverAnswered(t *testing.T) {
+func TestServerNotificationsAreNeverAnswered(t *testing.T) {
 	s := fullServer(t, nil)
 	for _, method := range append(allMethods, "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed") {
 		for _, params := range []string{"", `,"params":[]`, `,"params":{` + metaText + `}`} {

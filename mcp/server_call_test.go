@@ -24,8 +24,8 @@ func withMeta(t *testing.T, s *testServer, meta string) (string, []string) {
 	return got, stream.lines()
 }
 
-func TestProgress(t *testing.T) {
-	s, _ := tool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+func TestServerProgress(t *testing.T) {
+	s, _ := serverTool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		for _, p := range []float64{0, 50, 50, 20, 100} {
 			if err := c.Progress(ctx, p, 100, fmt.Sprint("at ", p)); err != nil {
 				return "", err
@@ -57,8 +57,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestLogging(t *testing.T) {
-	s, _ := tool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+func TestServerLogging(t *testing.T) {
+	s, _ := serverTool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		log := c.Logger()
 		log.Debug("d")
 		log.With("a", 1).WithGroup("g").Info("hello", "b", "x")
@@ -99,13 +99,13 @@ func TestLogging(t *testing.T) {
 	}
 }
 
-func TestCaseN15LateSendsAreRefused(t *testing.T) {
+func TestCaseN15ServerLateSendsAreRefused(t *testing.T) {
 	var (
 		wg   sync.WaitGroup
 		late = make(chan struct{})
 		errs = make(chan error, 3)
 	)
-	s, _ := tool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+	s, _ := serverTool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		for i := range 50 {
 			wg.Go(func() {
 				_ = c.Progress(ctx, float64(i), 0, "")
@@ -130,8 +130,8 @@ func TestCaseN15LateSendsAreRefused(t *testing.T) {
 	}
 }
 
-func TestCallTellsWhoCalls(t *testing.T) {
-	s, _ := tool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+func TestServerCallTellsWhoCalls(t *testing.T) {
+	s, _ := serverTool(t, &mcp.Tool{}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		var trace string
 		if _, err := c.Meta().Get("traceparent", &trace); err != nil {
 			return "", err
@@ -160,7 +160,7 @@ func TestCallTellsWhoCalls(t *testing.T) {
 	}
 }
 
-func TestCustomMethods(t *testing.T) {
+func TestServerCustomMethods(t *testing.T) {
 	s := newServer(t, nil)
 	type in struct {
 		Name string `json:"name"`
@@ -228,7 +228,7 @@ type statusError struct{}
 func (statusError) Error() string   { return "scope is missing" }
 func (statusError) HTTPStatus() int { return 401 }
 
-func TestMiddlewareAndAuthorize(t *testing.T) {
+func TestServerMiddlewareAndAuthorize(t *testing.T) {
 	var seen []string
 	s := newServer(t, &mcp.ServerOptions{Authorize: func(_ context.Context, c *mcp.Call) error {
 		switch c.Name() {

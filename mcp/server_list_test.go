@@ -48,7 +48,7 @@ func page(t *testing.T, s *testServer, cursor string) ([]string, string) {
 	return names(t, s.modern(t, "tools/list", params))
 }
 
-func TestPagination(t *testing.T) {
+func TestServerPagination(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{PageSize: 3})
 	addNumbered(s.Server, 0, 8)
 	var all []string
@@ -87,7 +87,7 @@ func TestPagination(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
+func TestServerVisible(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{PageSize: 2, PublicLists: true, Visible: func(c *mcp.Call, kind mcp.Kind, name string) bool {
 		return c.Principal() != nil || name != "t1" && name != "note:///a" && kind != mcp.KindResourceTemplate && kind != mcp.KindPrompt
 	}})
@@ -116,7 +116,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-func TestListsWhileServing(t *testing.T) {
+func TestServerListsWhileServing(t *testing.T) {
 	s := newServer(t, nil)
 	addNumbered(s.Server, 0, 50)
 	var wg sync.WaitGroup
@@ -150,7 +150,7 @@ func TestListsWhileServing(t *testing.T) {
 	}
 }
 
-func TestPrompts(t *testing.T) {
+func TestServerPrompts(t *testing.T) {
 	s := fullServer(t, nil)
 	mcp.AddPrompt(s.Server, &mcp.Prompt{Name: "plain", Arguments: []*mcp.PromptArgument{{Name: "a", Required: true, Title: "A"}}, Icons: []mcp.Icon{{Src: "https://x.example/i"}}},
 		func(_ context.Context, _ *mcp.Call, args map[string]string) (*mcp.GetPromptResult, error) {
@@ -184,7 +184,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-func TestResources(t *testing.T) {
+func TestServerResources(t *testing.T) {
 	s := fullServer(t, nil)
 	mcp.AddResource(s.Server, &mcp.Resource{URI: "x:hints", Name: "h", Icons: []mcp.Icon{{Src: "https://x.example/i"}}}, func(context.Context, *mcp.Call) (*mcp.ReadResourceResult, error) {
 		ttl := int64(5000)
@@ -219,7 +219,7 @@ func TestResources(t *testing.T) {
 	want(t, read("day:///2026/11"), "-32602")
 }
 
-func TestResourcesAreCheckedAtRegistration(t *testing.T) {
+func TestServerResourcesAreCheckedAtRegistration(t *testing.T) {
 	s := fullServer(t, nil)
 	h := func(context.Context, *mcp.Call) (*mcp.ReadResourceResult, error) { return nil, nil }
 	for _, r := range []*mcp.Resource{nil, {}, {URI: "x:y"}, {URI: "no scheme", Name: "n"}, {URI: ":", Name: "n"}, {URI: "note:///a", Name: "n"}, {URI: "x:q", Name: "q", Asks: []*mcp.Question{nil}}} {
@@ -238,7 +238,7 @@ func TestResourcesAreCheckedAtRegistration(t *testing.T) {
 	}
 }
 
-func TestCompletion(t *testing.T) {
+func TestServerCompletion(t *testing.T) {
 	s := fullServer(t, nil)
 	complete := func(ref, argument, context string) string {
 		return s.modern(t, "completion/complete", `"ref":`+ref+`,"argument":`+argument+context)
@@ -271,7 +271,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestHints(t *testing.T) {
+func TestServerHints(t *testing.T) {
 	if got := strings.Count(fullServer(t, nil).modern(t, "tools/list", ""), "ttlMs"); got != 1 {
 		t.Errorf("%d ttlMs", got)
 	}

@@ -35,7 +35,7 @@ func (s *testServer) listen(t *testing.T, id, filter string, p *mcp.Principal) *
 	return l
 }
 
-func TestListen(t *testing.T) {
+func TestServerListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fullServer(t, nil)
 		l := s.listen(t, "7", `{"toolsListChanged":true,"resourceSubscriptions":["note:///a"]}`, nil)
@@ -78,7 +78,7 @@ func TestListen(t *testing.T) {
 	})
 }
 
-func TestListenFilterIsHonest(t *testing.T) {
+func TestServerListenFilterIsHonest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, &mcp.ServerOptions{MaxListeners: 1, MaxSubscriptions: 1}) // offers nothing
 		l := s.listen(t, "1", `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["x:y"]}`, nil)
@@ -103,7 +103,7 @@ func TestListenFilterIsHonest(t *testing.T) {
 	want(t, s.modern(t, "subscriptions/listen", `"notifications":{}`), "streams")
 }
 
-func TestListenEndsWithTheServer(t *testing.T) {
+func TestServerListenEndsWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fullServer(t, nil)
 		l := s.listen(t, "7", `{"toolsListChanged":true}`, nil)
@@ -123,7 +123,7 @@ func TestListenEndsWithTheServer(t *testing.T) {
 	})
 }
 
-func TestListenEndsWithItsToken(t *testing.T) {
+func TestServerListenEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fullServer(t, nil)
 		l := s.listen(t, "7", `{"toolsListChanged":true}`, &mcp.Principal{Subject: "ann", Expiry: time.Now().Add(time.Hour)})
@@ -132,7 +132,7 @@ func TestListenEndsWithItsToken(t *testing.T) {
 	})
 }
 
-func TestListenClientIsGone(t *testing.T) {
+func TestServerListenClientIsGone(t *testing.T) {
 	s := fullServer(t, nil)
 	x := exchange(t, modernLine(1, "subscriptions/listen", `"notifications":{}`))
 	x.Stream = &recorder{fail: errors.New("gone")}
@@ -141,7 +141,7 @@ func TestListenClientIsGone(t *testing.T) {
 	}
 }
 
-func TestCaseN14OneSlowListener(t *testing.T) {
+func TestCaseN14ServerOneSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fullServer(t, nil)
 		var all []*listening
@@ -176,7 +176,7 @@ func TestCaseN14OneSlowListener(t *testing.T) {
 	})
 }
 
-func TestShutdownWaits(t *testing.T) {
+func TestServerShutdownWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, nil)
 		release := make(chan struct{})

@@ -68,7 +68,7 @@ func (c *streamClient) end() error {
 	return <-c.ran
 }
 
-func TestStreamModern(t *testing.T) {
+func TestServerStreamModern(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	want(t, c.ask(modernLine(1, "tools/call", `"name":"echo","arguments":{"text":"hi"}`)), `"id":1`, `"text":"hi"`)
@@ -81,7 +81,7 @@ func TestStreamModern(t *testing.T) {
 	}
 }
 
-func TestCaseJ09MalformedLinesAreNotFatal(t *testing.T) {
+func TestCaseJ09ServerMalformedLinesAreNotFatal(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	for line, right := range map[string]string{
@@ -101,7 +101,7 @@ func TestCaseJ09MalformedLinesAreNotFatal(t *testing.T) {
 	want(t, c.ask(modernLine(9, "tools/list", "")), `"id":9`)
 }
 
-func TestCaseC02NoAnswerAfterCancel(t *testing.T) {
+func TestCaseC02ServerNoAnswerAfterCancel(t *testing.T) {
 	s := newServer(t, nil)
 	began, ended := make(chan struct{}), make(chan error, 1)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
@@ -127,7 +127,7 @@ func TestCaseC02NoAnswerAfterCancel(t *testing.T) {
 	want(t, c.ask(modernLine(6, "tools/list", "")), `"id":6`)
 }
 
-func TestCaseC01CancelRacesWithReply(t *testing.T) {
+func TestCaseC01ServerCancelRacesWithReply(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	go func() {
@@ -150,7 +150,7 @@ func TestCaseC01CancelRacesWithReply(t *testing.T) {
 	}
 }
 
-func TestCaseS12EndOfInputEndsTheServer(t *testing.T) {
+func TestCaseS12ServerEndOfInputEndsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, nil)
 		ended := make(chan error, 1)
@@ -175,7 +175,7 @@ func TestCaseS12EndOfInputEndsTheServer(t *testing.T) {
 	})
 }
 
-func TestHandlerThatDoesNotHeedItsContext(t *testing.T) {
+func TestServerHandlerThatDoesNotHeedItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, &mcp.ServerOptions{StopDelay: time.Second})
 		release := make(chan struct{})
@@ -190,7 +190,7 @@ func TestHandlerThatDoesNotHeedItsContext(t *testing.T) {
 	})
 }
 
-func TestStreamShutdown(t *testing.T) {
+func TestServerStreamShutdown(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	want(t, c.ask(modernLine(1, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`)), "acknowledged")
@@ -214,7 +214,7 @@ func TestStreamShutdown(t *testing.T) {
 	}
 }
 
-func TestStreamOptionsAreChecked(t *testing.T) {
+func TestServerStreamOptionsAreChecked(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{PageSize: -1})
 	ours, theirs := net.Pipe()
 	defer ours.Close()
@@ -225,7 +225,7 @@ func TestStreamOptionsAreChecked(t *testing.T) {
 	want(t, err.Error(), "ServerOptions.PageSize")
 }
 
-func TestDuplicateRequestID(t *testing.T) {
+func TestServerDuplicateRequestID(t *testing.T) {
 	s := newServer(t, nil)
 	began := make(chan struct{}, 2)
 	release := make(chan struct{})
@@ -245,7 +245,7 @@ func TestDuplicateRequestID(t *testing.T) {
 	want(t, c.ask(modernLine(5, "tools/list", "")), `"id":5`) // answered, so free again
 }
 
-func TestStreamListenIsCancelled(t *testing.T) {
+func TestServerStreamListenIsCancelled(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	want(t, c.ask(modernLine(1, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`)), "acknowledged")
@@ -255,7 +255,7 @@ func TestStreamListenIsCancelled(t *testing.T) {
 	want(t, c.ask(modernLine(3, "tools/list", "")), `"id":3`)
 }
 
-func TestCaseS01LongLines(t *testing.T) {
+func TestCaseS01ServerLongLines(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	for _, n := range []int{64<<10 - 1, 64 << 10, 1 << 20} {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-func TestServeModernEcho(t *testing.T) {
+func TestServerServeModernEcho(t *testing.T) {
 	s := newServer(t, nil)
 	addEcho(s.Server)
 	got := s.modern(t, "tools/call", `"name":"echo","arguments":{"text":"hi","n":9007199254740993}`)

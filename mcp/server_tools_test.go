@@ -11,8 +11,8 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-// tool registers one tool and returns what calls it at 2026-07-28 with arguments.
-func tool[In, Out any](t *testing.T, tl *mcp.Tool, h func(context.Context, *mcp.Call, In) (Out, error)) (*testServer, func(args string) string) {
+// serverTool registers one tool and returns what calls it at 2026-07-28 with arguments.
+func serverTool[In, Out any](t *testing.T, tl *mcp.Tool, h func(context.Context, *mcp.Call, In) (Out, error)) (*testServer, func(args string) string) {
 	t.Helper()
 	s := newServer(t, nil)
 	if tl.Name == "" {
@@ -28,14 +28,14 @@ func tool[In, Out any](t *testing.T, tl *mcp.Tool, h func(context.Context, *mcp.
 	}
 }
 
-func TestCaseJ12Int64Arguments(t *testing.T) {
+func TestCaseJ12ServerInt64Arguments(t *testing.T) {
 	type in struct {
 		ID int64   `json:"id"`
 		U  *uint64 `json:"u,omitempty"`
 		D  int64   `json:"d" default:"9007199254740993"`
 	}
 	var got in
-	_, call := tool(t, &mcp.Tool{}, func(_ context.Context, _ *mcp.Call, v in) (string, error) { got = v; return "", nil })
+	_, call := serverTool(t, &mcp.Tool{}, func(_ context.Context, _ *mcp.Call, v in) (string, error) { got = v; return "", nil })
 	for text, right := range map[string]int64{"9007199254740993": 9007199254740993, "-9223372036854775808": -9223372036854775808} {
 		call(`{"id":` + text + `}`)
 		if got.ID != right || got.D != 9007199254740993 {
@@ -49,7 +49,7 @@ func TestCaseJ12Int64Arguments(t *testing.T) {
 	want(t, call(`{"id":9223372036854775808}`), `"isError":true`, "/id")
 }
 
-func TestCaseK05AndK06NoArguments(t *testing.T) {
+func TestCaseK05ServerAndK06NoArguments(t *testing.T) {
 	s := newServer(t, nil)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "struct"}, func(context.Context, *mcp.Call, struct{}) (string, error) { return "ok", nil })
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "map"}, func(_ context.Context, _ *mcp.Call, in map[string]any) (string, error) { return "ok", nil })
@@ -70,14 +70,14 @@ func TestCaseK05AndK06NoArguments(t *testing.T) {
 			want(t, s.modern(t, "tools/call", `"name":"`+name+`","arguments":`+args), `"isError":true`, "object")
 		}
 	}
-	_, call := tool(t, &mcp.Tool{}, func(_ context.Context, _ *mcp.Call, in echoIn) (string, error) { return "ok", nil })
+	_, call := serverTool(t, &mcp.Tool{}, func(_ context.Context, _ *mcp.Call, in echoIn) (string, error) { return "ok", nil })
 	want(t, call(""), `"isError":true`, "text")
 }
 
-func TestRawSchemaTool(t *testing.T) {
+func TestServerRawSchemaTool(t *testing.T) {
 	schema := `{"type":"object","properties":{"n":{"type":"integer","minimum":1},"unit":{"type":"string","default":"km"}},"required":["n"],"x-vendor":{"k":[1,null]}}`
 	var got string
-	s, call := tool(t, &mcp.Tool{InputSchema: json.RawMessage(schema)}, func(_ context.Context, _ *mcp.Call, in json.RawMessage) (string, error) {
+	s, call := serverTool(t, &mcp.Tool{InputSchema: json.RawMessage(schema)}, func(_ context.Context, _ *mcp.Call, in json.RawMessage) (string, error) {
 		got = string(in)
 		return "ok", nil
 	})
@@ -90,14 +90,14 @@ func TestRawSchemaTool(t *testing.T) {
 		N    int    `json:"n"`
 		Unit string `json:"unit"`
 	}
-	_, typed := tool(t, &mcp.Tool{InputSchema: json.RawMessage(schema)}, func(_ context.Context, _ *mcp.Call, in in) (string, error) {
+	_, typed := serverTool(t, &mcp.Tool{InputSchema: json.RawMessage(schema)}, func(_ context.Context, _ *mcp.Call, in in) (string, error) {
 		return fmt.Sprintf("%d %s", in.N, in.Unit), nil
 	})
 	want(t, typed(`{"n":3}`), `"text":"3 km"`)
 	want(t, typed(`{"n":0}`), `"isError":true`)
 }
 
-func TestCaseK01Dialects(t *testing.T) {
+func TestCaseK01ServerDialects(t *testing.T) {
 	s := newServer(t, nil)
 	for i, dialect := range []string{
 		"http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2020-12/schema",
@@ -125,7 +125,7 @@ func TestCaseK01Dialects(t *testing.T) {
 	want(t, bad, `"isError":true`, "schema")
 }
 
-func TestToolNamesAndSchemasAreChecked(t *testing.T) {
+func TestServerToolNamesAndSchemasAreChecked(t *testing.T) {
 	s := newServer(t, nil)
 	h := func(context.Context, *mcp.Call, json.RawMessage) (string, error) { return "", nil }
 	for _, tl := range []*mcp.Tool{
@@ -160,7 +160,7 @@ func TestToolNamesAndSchemasAreChecked(t *testing.T) {
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "a"}, h)
 }
 
-func TestCaseK04OneBadToolDoesNotSpoilTheList(t *testing.T) {
+func TestCaseK04ServerOneBadToolDoesNotSpoilTheList(t *testing.T) {
 	s := newServer(t, nil)
 	addEcho(s.Server)
 	type bad struct {
@@ -176,7 +176,7 @@ func TestCaseK04OneBadToolDoesNotSpoilTheList(t *testing.T) {
 	want(t, s.modern(t, "tools/call", `"name":"bad"`), "internal error")
 }
 
-func TestToolOutputs(t *testing.T) {
+func TestServerToolOutputs(t *testing.T) {
 	text := &mcp.TextContent{Text: "hi"}
 	for name, run := range map[string]func(*testing.T) string{
 		"string":  outputOf("hi"),
@@ -222,12 +222,12 @@ func TestToolOutputs(t *testing.T) {
 
 func outputOf[Out any](v Out) func(*testing.T) string {
 	return func(t *testing.T) string {
-		_, call := tool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (Out, error) { return v, nil })
+		_, call := serverTool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (Out, error) { return v, nil })
 		return call("")
 	}
 }
 
-func TestCaseK08OutputSchema(t *testing.T) {
+func TestCaseK08ServerOutputSchema(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	for name, tc := range map[string]struct {
 		result *mcp.CallToolResult
@@ -241,7 +241,7 @@ func TestCaseK08OutputSchema(t *testing.T) {
 		"bad":     {&mcp.CallToolResult{StructuredContent: json.RawMessage(`{"n":"x"}`)}, "output schema"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, call := tool(t, &mcp.Tool{OutputSchema: schema}, func(context.Context, *mcp.Call, struct{}) (*mcp.CallToolResult, error) {
+			_, call := serverTool(t, &mcp.Tool{OutputSchema: schema}, func(context.Context, *mcp.Call, struct{}) (*mcp.CallToolResult, error) {
 				return tc.result, nil
 			})
 			got := call("")
@@ -252,11 +252,11 @@ func TestCaseK08OutputSchema(t *testing.T) {
 	type out struct {
 		Color string `json:"color" enum:"red,green"`
 	}
-	_, call := tool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (out, error) { return out{"blue"}, nil })
+	_, call := serverTool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (out, error) { return out{"blue"}, nil })
 	want(t, call(""), `"isError":true`, "output schema")
 }
 
-func TestCaseP03ErrorsInTheirPlace(t *testing.T) {
+func TestCaseP03ServerErrorsInTheirPlace(t *testing.T) {
 	secret := errors.New("password is hunter2")
 	for name, tc := range map[string]struct {
 		err    error
@@ -272,7 +272,7 @@ func TestCaseP03ErrorsInTheirPlace(t *testing.T) {
 		"cancelled self": {context.Canceled, "internal error", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, call := tool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (string, error) { return "", tc.err })
+			s, call := serverTool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (string, error) { return "", tc.err })
 			got := call("")
 			want(t, got, tc.right)
 			wantNot(t, got, "hunter2")
@@ -284,11 +284,11 @@ func TestCaseP03ErrorsInTheirPlace(t *testing.T) {
 			}
 		})
 	}
-	s, _ := tool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+	s, _ := serverTool(t, &mcp.Tool{}, func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
 	want(t, s.modern(t, "tools/call", `"name":"nope"`), "-32602", "unknown tool: nope")
 }
 
-func TestCaseP04PanicsAreContained(t *testing.T) {
+func TestCaseP04ServerPanicsAreContained(t *testing.T) {
 	s := fullServer(t, nil)
 	boom := func() { var m map[string]int; m["hunter2"] = 1 }
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "boom"}, func(context.Context, *mcp.Call, struct{}) (string, error) { boom(); return "", nil })
@@ -324,7 +324,7 @@ func TestCaseP04PanicsAreContained(t *testing.T) {
 	open.modern(t, "tools/call", `"name":"boom"`)
 }
 
-func TestCaseJ10OutputThatIsNotUTF8(t *testing.T) {
+func TestCaseJ10ServerOutputThatIsNotUTF8(t *testing.T) {
 	bad := "\xb0\xa1\xff"
 	s := newServer(t, nil)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "text"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {

@@ -17,7 +17,7 @@ func initLine(revision string) string {
 
 const readyLine = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-func TestStreamBothEras(t *testing.T) {
+func TestServerStreamBothEras(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	want(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `{"jsonrpc":"2.0","id":1,"result":{}}`) // V11
@@ -40,7 +40,7 @@ func TestStreamBothEras(t *testing.T) {
 	}
 }
 
-func TestStreamLegacyOnly(t *testing.T) {
+func TestServerStreamLegacyOnly(t *testing.T) {
 	s := fullServer(t, &mcp.ServerOptions{Revisions: []string{"2025-06-18", "2025-03-26"}})
 	c := s.connect(t)
 	want(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), "-32600", "initialize")
@@ -48,14 +48,14 @@ func TestStreamLegacyOnly(t *testing.T) {
 	want(t, c.ask(initLine("2025-11-25")), `"protocolVersion":"2025-06-18"`)
 }
 
-func TestStreamInitializeFails(t *testing.T) {
+func TestServerStreamInitializeFails(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	want(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`), "-32602")
 	want(t, c.ask(initLine("2025-11-25")), `"protocolVersion":"2025-11-25"`)
 }
 
-func TestStreamCancelInASession(t *testing.T) {
+func TestServerStreamCancelInASession(t *testing.T) {
 	s := newServer(t, nil)
 	began, ended := make(chan struct{}), make(chan struct{})
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
@@ -74,7 +74,7 @@ func TestStreamCancelInASession(t *testing.T) {
 	want(t, c.ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`), `"id":3`)
 }
 
-func TestStreamRequestToTheClient(t *testing.T) {
+func TestServerStreamRequestToTheClient(t *testing.T) {
 	s := newServer(t, nil)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		got, err := mcp.CallClient[map[string]int, map[string]string](ctx, c, "x/name", nil)
@@ -88,7 +88,7 @@ func TestStreamRequestToTheClient(t *testing.T) {
 	want(t, c.ask(`{"jsonrpc":"2.0","id":`+at(t, asked, "id")+`,"result":{"name":"Ann"}}`), `"id":1`, `"text":"Ann"`)
 }
 
-func TestStreamBatches(t *testing.T) {
+func TestServerStreamBatches(t *testing.T) {
 	s := fullServer(t, nil)
 	c := s.connect(t)
 	batch := `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"no/such"},{"jsonrpc":"2.0","id":2},` +

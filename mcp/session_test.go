@@ -19,7 +19,7 @@ import (
 
 var legacyRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-func TestSessionAtEveryRevision(t *testing.T) {
+func TestServerSessionAtEveryRevision(t *testing.T) {
 	for _, rev := range legacyRevisions {
 		t.Run(rev, func(t *testing.T) {
 			s := newServer(t, &mcp.ServerOptions{Title: "T", Description: "D", Instructions: "be kind"})
@@ -53,7 +53,7 @@ func TestSessionAtEveryRevision(t *testing.T) {
 	}
 }
 
-func TestCaseV01UnknownVersions(t *testing.T) {
+func TestCaseV01ServerUnknownVersions(t *testing.T) {
 	s := newServer(t, nil)
 	for version, right := range map[string]string{
 		`"1999-01-01"`: `"protocolVersion":"2025-11-25"`,
@@ -71,7 +71,7 @@ func TestCaseV01UnknownVersions(t *testing.T) {
 	want(t, l.raw(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`), "-32602")
 }
 
-func TestInitializeOnce(t *testing.T) {
+func TestServerInitializeOnce(t *testing.T) {
 	s := newServer(t, nil)
 	l := s.handshake(t, "2025-06-18")
 	again := `{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
@@ -81,7 +81,7 @@ func TestInitializeOnce(t *testing.T) {
 	}
 }
 
-func TestSessionLogLevel(t *testing.T) {
+func TestServerSessionLogLevel(t *testing.T) {
 	s := newServer(t, nil)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "log"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		for _, level := range []mcp.LoggingLevel{mcp.LevelDebug, mcp.LevelInfo, mcp.LevelError} {
@@ -130,7 +130,7 @@ func gather(ctx context.Context, ss *mcp.Session) <-chan []string {
 	return out
 }
 
-func TestCaseB05StormOfChangesIsOneNotice(t *testing.T) {
+func TestCaseB05ServerStormOfChangesIsOneNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, nil)
 		addEcho(s.Server)
@@ -155,7 +155,7 @@ func TestCaseB05StormOfChangesIsOneNotice(t *testing.T) {
 	})
 }
 
-func TestCaseB06Subscriptions(t *testing.T) {
+func TestCaseB06ServerSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, nil)
 		addNotes(s.Server)
@@ -191,7 +191,7 @@ func TestCaseB06Subscriptions(t *testing.T) {
 	})
 }
 
-func TestSubscriptionsAreBounded(t *testing.T) {
+func TestServerSubscriptionsAreBounded(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{MaxSubscriptions: 2})
 	addNotes(s.Server)
 	l := s.handshake(t, "2025-06-18")
@@ -203,7 +203,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-func TestCallClient(t *testing.T) {
+func TestServerCallClient(t *testing.T) {
 	s := newServer(t, nil)
 	type in struct {
 		Path string `json:"path"`
@@ -248,7 +248,7 @@ func TestCallClient(t *testing.T) {
 	want(t, s.modern(t, "tools/call", `"name":"ask"`), "unavailable")
 }
 
-func TestCallClientIsWithdrawn(t *testing.T) {
+func TestServerCallClientIsWithdrawn(t *testing.T) {
 	s := newServer(t, nil)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		_, err := mcp.CallClient[map[string]int, map[string]int](ctx, c, "com.example/count", nil)
@@ -269,7 +269,7 @@ func TestCallClientIsWithdrawn(t *testing.T) {
 	want(t, <-l.stream.ch, "notifications/cancelled", `"requestId":`+at(t, sent, "id"))
 }
 
-func TestSessionClose(t *testing.T) {
+func TestServerSessionClose(t *testing.T) {
 	s := newServer(t, nil)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		<-ctx.Done()
@@ -293,7 +293,7 @@ func TestSessionClose(t *testing.T) {
 	}
 }
 
-func TestNotifySessions(t *testing.T) {
+func TestServerNotifySessions(t *testing.T) {
 	s := newServer(t, &mcp.ServerOptions{MaxQueue: 2})
 	l := s.handshake(t, "2025-11-25")
 	for i := range 4 {
@@ -317,7 +317,7 @@ func TestNotifySessions(t *testing.T) {
 	}
 }
 
-func TestRestoreSession(t *testing.T) {
+func TestServerRestoreSession(t *testing.T) {
 	s := newServer(t, nil)
 	addEcho(s.Server)
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
@@ -348,7 +348,7 @@ func TestRestoreSession(t *testing.T) {
 	}
 }
 
-func TestIdleSessionIsSmall(t *testing.T) {
+func TestServerIdleSessionIsSmall(t *testing.T) {
 	s := newServer(t, nil)
 	const n = 2000
 	sessions := make([]*mcp.Session, n)
