@@ -237,8 +237,8 @@ func (s *Server) knows(name string, rev Revision) bool {
 
 // offers reports whether a built-in method exists at the revision and its capability is declared.
 func (s *Server) offers(name string, rev Revision) bool {
-	if name == MethodInitialize { // comes before there is a revision
-		return rev == 0 || rev.Rules().Handshake
+	if rev == 0 { // before there is a revision; a build without the handshake era has neither method
+		return name == MethodInitialize || name == MethodPing
 	}
 	if !rev.Rules().HasRequest(era.ClientToServer, name) {
 		return false

@@ -104,7 +104,10 @@ func TestStuckReaderDoesNotHoldUpItsSuccessor(t *testing.T) {
 	}
 	defer conn.Close()
 	req := "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: " + c.id + "\r\n\r\n"
-	if _, err := conn.Write([]byte(req)); err != nil { // and nothing is ever read
+	if _, err := conn.Write([]byte(req)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil { // the server is writing, and nothing more is ever read
 		t.Fatal(err)
 	}
 	within(t, "the second stream", func() {

@@ -51,6 +51,21 @@ func NewHandler(srv *mcp.Server, o *Options) *Handler {
 }
 
 func newHandler(srv *mcp.Server, o *Options) (*Handler, error) {
+	h, err := makeHandler(srv, o)
+	if err != nil {
+		return nil, err
+	}
+	if servesHandshake(srv) {
+		h.era = newHandshakeEra(h)
+	}
+	if h.era != nil && !h.opts.Sessions.Stateless {
+		h.methods = "GET, POST, DELETE"
+	}
+	return h, nil
+}
+
+// makeHandler makes what every endpoint has, for 2026-07-28 alone.
+func makeHandler(srv *mcp.Server, o *Options) (*Handler, error) {
 	if srv == nil {
 		return nil, errors.New("mcphttp: the server is nil")
 	}
@@ -62,14 +77,7 @@ func newHandler(srv *mcp.Server, o *Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{srv: srv, opts: opts, guard: g, methods: "POST"}
-	if servesHandshake(srv) {
-		h.era = newHandshakeEra(h)
-	}
-	if h.era != nil && !opts.Sessions.Stateless {
-		h.methods = "GET, POST, DELETE"
-	}
-	return h, nil
+	return &Handler{srv: srv, opts: opts, guard: g, methods: "POST"}, nil
 }
 
 // servesHandshake reports whether srv serves a revision that begins with a handshake.

@@ -21,7 +21,7 @@ const methodsServed = "GET, POST, DELETE"
 
 // inEachEra returns a call for each era.
 func (s *site) inEachEra(tool, args string) []*request {
-	return []*request{callTool("1", tool, args), s.open("2025-11-25").call("1", tool, args)}
+	return []*request{callTool("1", tool, args).withToken(), s.open("2025-11-25").call("1", tool, args)}
 }
 
 // A legacyClient is a session of the handshake era, spoken by hand.

@@ -47,11 +47,11 @@ const sessionParam = "session"
 // [SessionOptions.MaxSessions] bounds the open streams. The endpoint event carries a reference relative to the URL of the GET, which
 // holds behind any prefix that a proxy adds; [Options.SSEEndpoint] overrides it. It panics when an option is malformed.
 func NewSSEHandler(srv *mcp.Server, o *Options) *SSEHandler {
-	h, err := newHandler(srv, o)
+	h, err := makeHandler(srv, o)
 	if err != nil {
 		panic(err)
 	}
-	h.era, h.methods = nil, "GET, POST"
+	h.methods = "GET, POST"
 	s := &SSEHandler{h: h, conns: make(map[string]*sseConn)}
 	if e := h.opts.SSEEndpoint; e != "" {
 		if s.endpoint, err = url.Parse(e); err != nil {
@@ -102,9 +102,7 @@ func (s *SSEHandler) get(w http.ResponseWriter, r *http.Request, principal *mcp.
 		c.pump(ctx)
 	}
 	c.end()
-	cancel()
-	s.h.closeCore(c.core)
-	c.calls.Wait()
+	c.calls.Wait() // when the client has gone they are cancelled; when the server is ending they finish
 	out.close()
 }
 

@@ -132,7 +132,7 @@ func TestStatelessBatch(t *testing.T) {
 	if a := s.ask(plainPost(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`)); a.status != 202 || a.body != "" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if a := s.ask(plainPost(`[` + ping + `]`).with("Accept", "text/event-stream")); !strings.Contains(a.body, "data: {") {
+	if a := s.ask(plainPost(`[`+ping+`]`).with("Accept", "text/event-stream")); !strings.Contains(a.body, "data: {") {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	s.ask(plainPost(`[`)).wantError(t, 400, -32700, "")
