@@ -20,12 +20,12 @@ func compile(t *testing.T, raw string) *schema.Compiled {
 	return c
 }
 
-// within fails when f takes longer than any honest work does.
+// within fails when f takes longer than any honest work does, on a busy machine too.
 func within(t *testing.T, f func() error) error {
 	t.Helper()
 	start := time.Now()
 	err := f()
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("took %v", d)
 	}
 	return err

@@ -182,9 +182,9 @@ func FuzzDecode(f *testing.F) {
 
 func TestDecodeAgreesWithLibrary(t *testing.T) {
 	t.Parallel()
-	rounds := 3000
+	rounds := 600
 	if testing.Short() {
-		rounds = 300
+		rounds = 100
 	}
 	for _, s := range subjects(t) {
 		root, err := schema.ParseValue(s.schema, 100)
