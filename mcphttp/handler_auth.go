@@ -48,8 +48,12 @@ func (e *AuthError) HTTPStatus() int {
 
 // challenges returns the WWW-Authenticate values of a refusal by [mcp.ServerOptions.Authorize], nil for none.
 func challenges(x *mcp.Exchange) []string {
+	err := x.Refusal()
+	if err == nil {
+		return nil
+	}
 	var refused *AuthError
-	if err := x.Refusal(); err != nil && errors.As(err, &refused) {
+	if errors.As(err, &refused) {
 		return refused.Challenges
 	}
 	return nil
