@@ -131,14 +131,28 @@ func (c *Call) AskAll(ctx context.Context, qs ...*Question) ([]Outcome, error) {
 // admitSet makes sure that nothing of a set is asked when one of it cannot be: on older revisions the person would answer in vain.
 func (c *Call) admitSet(qs []*Question) error {
 	for _, q := range qs {
-		if q == nil || q.Optional {
-			continue
+		if q == nil {
+			return errors.New("mcp: AskAll was given a nil question")
 		}
-		if err := c.checkKind(q); err != nil {
+		if err := q.check(false); err != nil {
+			return c.fault(fmt.Errorf("mcp: %w", err))
+		}
+		if err := c.checkKind(q); err != nil && !q.Optional {
 			return err
 		}
 	}
 	return nil
+}
+
+// fault notes an error that must be told whatever the handler returns, and returns it.
+func (c *Call) fault(err error) error {
+	a := &c.asking
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open {
+		c.startRun().fault = err
+	}
+	return err
 }
 
 // Abandon takes a question back that was asked in this run and not answered, so that the handler's own result stands. It does

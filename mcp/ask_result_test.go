@@ -287,9 +287,22 @@ func TestKeyTwiceIsAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "asked twice") {
 		t.Errorf("AskAll: %v", err)
 	}
-	_, err = d.serve(round{}, func(ctx context.Context, c *Call) (any, error) { return c.Ask(ctx, nil) })
-	if err == nil {
-		t.Error("a nil question is asked")
+	for name, h := range map[string]func(ctx context.Context, c *Call) (any, error){
+		"nil":        func(ctx context.Context, c *Call) (any, error) { return c.Ask(ctx, nil) },
+		"nil in set": func(ctx context.Context, c *Call) (any, error) { return c.AskAll(ctx, nil) },
+		"bad in set": func(ctx context.Context, c *Call) (any, error) {
+			_, _ = c.AskAll(ctx, nameQuestion(t, "a"), &Question{Key: "b", Kind: AskURL, URL: "file:///etc/passwd"})
+			return "went on", nil
+		},
+		"over": func(ctx context.Context, c *Call) (any, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return c.Ask(ctx, nameQuestion(t, "a"))
+		},
+	} {
+		if result, err := d.serve(round{}, h); err == nil {
+			t.Errorf("%s: %v", name, result)
+		}
 	}
 }
 

@@ -50,7 +50,11 @@ func (c *Call) beginAsking(ctx context.Context, declared []*Question) (*storedOu
 	if c.param(paramRequestState) == nil && c.param(paramInputResponses) == nil {
 		return nil, nil
 	}
-	return c.resume(ctx)
+	stored, err := c.resume(ctx)
+	if err != nil {
+		c.release(ctx)
+	}
+	return stored, err
 }
 
 // abortAsking ends asking for a handler that did not return.
@@ -162,10 +166,10 @@ func checkDeclared(qs []*Question) error {
 			return fmt.Errorf("question %d of Asks is nil", i+1)
 		}
 		if err := q.check(true); err != nil {
-			return fmt.Errorf("Asks: %w", err)
+			return fmt.Errorf("in Asks: %w", err)
 		}
 		if seen[q.Key] {
-			return fmt.Errorf("Asks: question %q is declared twice", q.Key)
+			return fmt.Errorf("in Asks: question %q is declared twice", q.Key)
 		}
 		seen[q.Key] = true
 	}

@@ -169,6 +169,20 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return "mcp: the state store failed: " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
+// release gives a round back that was claimed for a request which is refused after all.
+func (c *Call) release(ctx context.Context) {
+	run := c.asking.run
+	if run == nil || run.claim == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := run.rt.store.Delete(ctx, run.claim.key); err != nil {
+		run.rt.log.Error("a round could not be given back; a retry of it will be refused", "method", c.method, "name", c.name, "error", err)
+	}
+	run.claim = nil
+}
+
 // settleTimeout bounds the writes that end a run whose own context is over.
 const settleTimeout = 10 * time.Second
 

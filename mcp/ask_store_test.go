@@ -333,3 +333,19 @@ func TestStoreFailures(t *testing.T) {
 		t.Error("get fails, and the call succeeds")
 	}
 }
+
+// A retry that is refused for its form does not use the round up.
+func TestRefusedRetryGivesTheRoundBack(t *testing.T) {
+	d := newDesk(t, &AskOptions{Store: NewMemoryStore(0)})
+	p := &payment{t: t}
+	result, err := d.serve(round{}, p.handle)
+	r := round{State: d.input(result, err, "a").RequestState, Answers: `{"a":5}`}
+	for range 2 {
+		if _, err := d.serve(r, p.handle); !errors.Is(err, &Error{Code: CodeInvalidParams}) || err == error(errBadState) {
+			t.Fatalf("%v", err)
+		}
+	}
+	r.Answers = accept("a", "A")
+	result, err = d.serve(r, p.handle)
+	d.text(result, err, "paid 1")
+}

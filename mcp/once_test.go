@@ -167,7 +167,7 @@ func TestOncePanic(t *testing.T) {
 	})
 }
 
-type sealedToken struct{ v string }
+type sealedToken struct{ V string }
 
 func (sealedToken) SecretValue() {}
 
@@ -191,11 +191,10 @@ func TestOnceRefusesSecrets(t *testing.T) {
 		t.Error(err)
 	}
 	type list struct {
-		Next     *list
-		Token    string `json:"-"`
-		password string
-		Secret   bool
-		PageKey  string
+		Next    *list
+		Token   string `json:"-"`
+		Secret  bool
+		PageKey string
 	}
 	if where := secretIn(reflect.TypeFor[list]()); where != "" {
 		t.Errorf("%s is taken for a secret", where)
