@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/seed38e7925c/parley/form"
 )
 
 // This file turns questions into what the wire carries, and replies into answers.
@@ -45,9 +49,36 @@ type badReply struct{ problem string }
 func (e *badReply) Error() string { return e.problem }
 
 // badContent is an answer that does not fit the form: the person is asked again.
-type badContent struct{ err error }
+type badContent struct {
+	form *form.Form
+	err  error
+}
 
-func (e *badContent) Error() string { return e.err.Error() }
+// Error names the fields as the person sees them.
+func (e *badContent) Error() string {
+	var bad *form.ValidationError
+	if !errors.As(e.err, &bad) || len(bad.Problems) == 0 {
+		return e.err.Error()
+	}
+	texts := make([]string, 0, len(bad.Problems))
+	for _, p := range bad.Problems {
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(strings.TrimPrefix(p.Path, "/"))
+		if field := e.form.Field(name); field != nil {
+			name = field.Label()
+		}
+		texts = append(texts, strings.TrimSpace(name+" "+p.Message))
+	}
+	return strings.Map(visible, strings.Join(texts, "; "))
+}
+
+// visible drops what acts on a terminal or changes how text reads: what was typed may be quoted here.
+func visible(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return -1
+	}
+	return r
+}
+
 func (e *badContent) Unwrap() error { return e.err }
 
 // answer reads the reply to the question. The error is a *badReply or a *badContent.
@@ -94,7 +125,7 @@ func (q *Question) content(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	content, err := q.Form.Normalize(raw)
 	if err != nil {
-		return nil, &badContent{err}
+		return nil, &badContent{q.Form, err}
 	}
 	return content, nil
 }

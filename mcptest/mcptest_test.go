@@ -3,8 +3,11 @@ package mcptest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,4 +227,41 @@ func TestConnect(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTranscript(t *testing.T) {
+	newServer := func() *mcp.Server {
+		srv := mcp.NewServer("travel", "1", nil)
+		mcp.AddTool(srv, &mcp.Tool{Name: "book"}, book)
+		return srv
+	}
+	file := filepath.Join(t.TempDir(), "t.txt")
+	play := func(text string) string {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := &failing{}
+		mcptest.Transcript(f, file, newServer())
+		return f.finish()
+	}
+	const answered = "# A line that is no message is answered.\nC> nonsense\nS> " +
+		`{"jsonrpc":"2.0","error":{"code":-32700,"message":` + "X"
+	if said := play("C> nonsense\n"); !strings.Contains(said, "does not say what it shows") || !strings.Contains(said, "answers otherwise") {
+		t.Errorf("no prose, no answer: %q", said)
+	}
+	if said := play(answered + "\n"); !strings.Contains(said, "line 3") {
+		t.Errorf("another answer: %q", said)
+	}
+	if err := flag.Set("mcptest.update", "true"); err != nil {
+		t.Fatal(err)
+	}
+	said := play(answered + "\n# The end.")
+	if err := flag.Set("mcptest.update", "false"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || said != "" || !strings.Contains(string(text), "\n# The end.\n") {
+		t.Errorf("update: %q, %v, %s", said, err, text)
+	}
+	mcptest.Transcripts(t, file, newServer)
 }
