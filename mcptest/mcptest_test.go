@@ -170,7 +170,7 @@ func TestRunFindsFaults(t *testing.T) {
 		"no reply": {func(ctx context.Context, call *mcp.Call, _ struct{}) (string, error) { return ask1(ctx, call, "?") },
 			mcptest.Answers{"q": mcptest.Reply(9)}, "no Reply 9"},
 		"no JSON": {func(ctx context.Context, call *mcp.Call, _ struct{}) (string, error) { return ask1(ctx, call, "?") },
-			mcptest.Answers{"q": func() {}}, "cannot"},
+			mcptest.Answers{"q": func() {}}, "marshal"},
 	} {
 		runs = 0
 		f := &failing{}
