@@ -111,10 +111,11 @@ func contain(err *error) {
 	}
 }
 
-// Validate checks a value. The error is a *ValidationError with one problem, the first found, or ErrExpensive.
+// Validate checks a value. The error is a *ValidationError with one problem, the first found; it is [ErrExpensive] too when the value
+// was not judged because that would exceed a limit.
 func (c *Compiled) Validate(raw json.RawMessage) error {
 	if len(raw) > c.limits.InstanceBytes {
-		return fmt.Errorf("%w: the value has %d bytes, more than %d", ErrExpensive, len(raw), c.limits.InstanceBytes)
+		return expensive("has %d bytes; at most %d are allowed", len(raw), c.limits.InstanceBytes)
 	}
 	v, err := ParseValue(raw, c.limits.InstanceDepth)
 	if err != nil {
@@ -122,7 +123,7 @@ func (c *Compiled) Validate(raw json.RawMessage) error {
 	}
 	m := meter{c: c, steps: c.limits.Steps}
 	if !m.schema(c.root, v, 0, 0) {
-		return fmt.Errorf("%w: the value takes more than %d steps to validate", ErrExpensive, c.limits.Steps)
+		return expensive("takes more than %d steps to validate; make it smaller", c.limits.Steps)
 	}
 	instance, err := instanceOf(v)
 	if err != nil {

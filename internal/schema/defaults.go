@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -10,9 +9,10 @@ import (
 // Defaults returns the value with the schema's defaults in place of absent members, and is the value itself when nothing is missing.
 // Defaults of required members are not applied, as those must be sent. Members are looked for through properties, items, prefixItems
 // and $ref; alternatives (anyOf and the like) are not followed. What is there already keeps its bytes. The result is not validated.
+// The error is that of Validate for values that are malformed or too large.
 func (c *Compiled) Defaults(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > c.limits.InstanceBytes {
-		return nil, fmt.Errorf("%w: the value has %d bytes, more than %d", ErrExpensive, len(raw), c.limits.InstanceBytes)
+		return nil, expensive("has %d bytes; at most %d are allowed", len(raw), c.limits.InstanceBytes)
 	}
 	v, err := ParseValue(raw, c.limits.InstanceDepth)
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *defaults) fill(dst []byte, s *jsonschema.Schema, v *Value) (out []byte,
 		s = d.c.info[s].refs[0] // acyclic, as Compile has checked
 	}
 	if d.steps--; d.steps < 0 || len(dst) > d.c.limits.InstanceBytes {
-		return nil, false, fmt.Errorf("%w: applying defaults takes too long or makes the value too large", ErrExpensive)
+		return nil, false, expensive("becomes larger than %d bytes, or takes more than %d steps, with its defaults", d.c.limits.InstanceBytes, d.c.limits.Steps)
 	}
 	switch {
 	case s != nil && v.Kind == '{':

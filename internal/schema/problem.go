@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,6 +21,16 @@ type Problem struct {
 type ValidationError struct {
 	Problems []Problem
 	More     bool // there were more problems than listed
+
+	cause error
+}
+
+// Unwrap returns ErrExpensive when the value was refused because judging it would exceed a limit, and nil otherwise.
+func (e *ValidationError) Unwrap() error { return e.cause }
+
+// expensive refuses a value for what it would cost.
+func expensive(format string, args ...any) *ValidationError {
+	return &ValidationError{Problems: []Problem{{Keyword: "limit", Message: fmt.Sprintf(format, args...)}}, cause: ErrExpensive}
 }
 
 // Error returns every problem, one a line when there are several.
