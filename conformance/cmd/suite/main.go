@@ -76,7 +76,7 @@ func (r *runner) run(ctx context.Context) error {
 	if r.prove {
 		return r.proveAudit(ctx, exp)
 	}
-	url, stop, err := startServer(ctx, r.server)
+	url, stop, err := r.startServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -228,13 +228,21 @@ func (r *runner) proveAudit(ctx context.Context, exp *expectations) error {
 	return nil
 }
 
-// startServer starts the server and waits for the line that says where it listens.
-func startServer(ctx context.Context, binary string) (url string, stop func(), err error) {
+// startServer starts the server, its log in the results directory, and waits for the line that says where it listens.
+func (r *runner) startServer(ctx context.Context) (url string, stop func(), err error) {
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return "", nil, err
+	}
+	log, err := os.Create(filepath.Join(r.out, "server.log"))
+	if err != nil {
+		return "", nil, err
+	}
+	defer log.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, binary, "-addr", "127.0.0.1:0")
+	cmd := exec.CommandContext(ctx, r.server, "-addr", "127.0.0.1:0")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		cancel()

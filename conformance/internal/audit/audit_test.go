@@ -31,6 +31,7 @@ func TestVerdicts(t *testing.T) {
 		{"warns", `[{"id":"a","status":"SUCCESS"},{"id":"b","status":"WARNING"}]`, "WARNING b"},
 		{"skips", `[{"id":"a","status":"SUCCESS"},{"id":"b","status":"SKIPPED"}]`, "SKIPPED b"},
 		{"skips-with-reason", `[{"id":"a","status":"SUCCESS"},{"id":"fine-to-skip","status":"SKIPPED"}]`, ""},
+		{"skips-by-name", `[{"id":"a","status":"SUCCESS"},{"id":"shared","name":"fine-to-skip","status":"SKIPPED"}]`, ""},
 		{"no-checks", `[]`, "EMPTY"},
 		{"only-hollow", `[{"id":"wire-schema-valid","status":"SUCCESS"}]`, "EMPTY"},
 		{"only-info", `[{"id":"a","status":"INFO"}]`, "EMPTY"},
