@@ -193,3 +193,6 @@ func (a *Answer) describe() string {
 	}
 	return consent.Line(strings.Join(append(parts, string(a.Action)), ", "), 0)
 }
+
+// Answers returns a copy of the answers, in order.
+func (s *Script) Answers() []Answer { return append([]Answer{}, s.answers...) }

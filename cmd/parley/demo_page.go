@@ -1,0 +1,81 @@
+package main
+
+import (
+	"embed"
+	"html/template"
+	"net/http"
+)
+
+//go:embed demo_page.html demo_page.css
+var demoFiles embed.FS
+
+var demoPage = template.Must(template.ParseFS(demoFiles, "demo_page.html"))
+
+// pageData is what the page of the desk shows.
+type pageData struct {
+	Order   *order
+	Done    bool   // nothing is left to do
+	Title   string // of the page
+	Message string
+}
+
+// pages serves the page where a purchase is confirmed, to browsers that reach it by this host and port.
+func (d *desk) pages(host string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /confirm/{id}", d.show)
+	mux.HandleFunc("POST /confirm/{id}", d.decide)
+	mux.HandleFunc("GET /demo.css", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, demoFiles, "demo_page.css") })
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != host { // a name that somebody else made to lead here
+			http.Error(w, "this page is not here", http.StatusMisdirectedRequest)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("X-Content-Type-Options", "nosniff")
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// show shows the purchase. It changes nothing, whoever fetches it.
+func (d *desk) show(w http.ResponseWriter, r *http.Request) {
+	o := d.order(r.PathValue("id"))
+	if o == nil {
+		render(w, http.StatusNotFound, &pageData{Done: true, Title: "No such purchase", Message: "This link does not belong to a purchase, or it is over."})
+		return
+	}
+	select {
+	case <-o.settled:
+		render(w, http.StatusOK, &pageData{Done: true, Title: "Done", Message: "This purchase was settled. You can close this page."})
+	default:
+		render(w, http.StatusOK, &pageData{Order: o, Title: "Confirm your ticket"})
+	}
+}
+
+// decide takes the person's decision.
+func (d *desk) decide(w http.ResponseWriter, r *http.Request) {
+	o := d.order(r.PathValue("id"))
+	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
+	choice := r.PostFormValue("choice")
+	switch {
+	case o == nil:
+		render(w, http.StatusNotFound, &pageData{Done: true, Title: "No such purchase", Message: "This link does not belong to a purchase, or it is over."})
+	case choice != "confirm" && choice != "refuse":
+		render(w, http.StatusBadRequest, &pageData{Order: o, Title: "Confirm your ticket", Message: "Please choose one of the buttons."})
+	case !d.settle(o, choice == "confirm"):
+		render(w, http.StatusConflict, &pageData{Done: true, Title: "Done", Message: "This purchase was settled before. You can close this page."})
+	case choice == "confirm":
+		render(w, http.StatusOK, &pageData{Done: true, Title: "Confirmed", Message: "Thank you. Your ticket is on its way to the terminal; you can close this page."})
+	default:
+		render(w, http.StatusOK, &pageData{Done: true, Title: "Refused", Message: "Nothing was bought. You can close this page."})
+	}
+}
+
+func render(w http.ResponseWriter, status int, data *pageData) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = demoPage.Execute(w, data) // fails only when the browser is gone
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed38e7925c/parley/interactor/scripted"
+	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcphttp"
+)
+
+func TestDemoPlaysTheWholeFlow(t *testing.T) {
+	t.Parallel()
+	modern := []string{"revision 2026-07-28", "result input_required: questions \"seat\"", "with the answers to \"confirm\" and the sealed state"}
+	legacy := []string{"revision 2025-11-25", "request elicitation/create, form: Where would you like to sit", "request elicitation/create, url: Please confirm"}
+	both := append(append([]string{}, legacy...), modern...)
+	if !legacyBuilt {
+		legacy, both = nil, modern
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		want []string
+		not  string
+	}{
+		"auto":   {[]string{"demo", "--auto"}, both, ""},
+		"piped":  {[]string{"demo"}, both, ""}, // no terminal: auto
+		"modern": {[]string{"demo", "--auto", "--era", "modern"}, modern, "initialize"},
+		"legacy": {[]string{"demo", "--auto", "--era", "legacy"}, legacy, "input_required"},
+		"stdio":  {[]string{"demo", "--auto", "--stdio"}, append([]string{"over standard input and output"}, both...), "HTTP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tt.want == nil {
+				t.Skip("this build has no handshake era")
+			}
+			got := parley(t, "", tt.args...)
+			got.want(t, exitOK, append(tt.want, "presses \"Confirm and buy\"", "Bern to Wien, first class, window, quiet coach, € 129.00, confirmed at")...)
+			if tt.not != "" && strings.Contains(got.out, tt.not) {
+				t.Errorf("%q in %s", tt.not, got.out)
+			}
+		})
+	}
+}
+
+// What the tool returns depends on the page, not on what the client says: threat of a client that accepts for its person.
+func TestDemoAcceptIsNotConfirmation(t *testing.T) {
+	for _, era := range (&demoCmd{Era: "both"}).eras() {
+		t.Run(era.name, func(t *testing.T) {
+			d, err := startDemoServer(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			answers := []scripted.Answer{{Action: mcp.ActionAccept, Kind: scripted.KindURL}}
+			answers = append(answers, newActor(nil).script.Answers()[0])
+			page := ""
+			visit := make(chan func(context.Context) error, 1)
+			script, err := scripted.New(answers...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := script.Interactor(&scripted.Options{Visit: func(ctx context.Context, _ *mcp.OpenQuestion, u string) error {
+				page = u
+				return (<-visit)(ctx)
+			}})
+			client, err := mcp.Connect(t.Context(), mcphttp.Dial(d.url), &mcp.ClientOptions{Interactor: in, Revisions: era.revisions})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+
+			// Accepted, but nobody presses anything: no ticket.
+			visit <- func(context.Context) error { return nil }
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			got, err := mcp.CallTool[ticket](ctx, client, "book", demoJourney)
+			cancel()
+			if err == nil {
+				t.Errorf("a ticket that nobody confirmed: %+v", got)
+			}
+			if o := d.desk.order(page[strings.LastIndex(page, "/")+1:]); o == nil || !o.confirmed.IsZero() {
+				t.Errorf("the order is %+v", o)
+			}
+		})
+	}
+}
+
+func TestDemoRefusedAtThePage(t *testing.T) {
+	d, err := startDemoServer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	in := newActor(nil).script.Interactor(&scripted.Options{Visit: func(_ context.Context, _ *mcp.OpenQuestion, u string) error {
+		res, err := http.PostForm(u, url.Values{"choice": {"refuse"}})
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}})
+	client, err := mcp.Connect(t.Context(), mcphttp.Dial(d.url), &mcp.ClientOptions{Interactor: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if got, err := mcp.CallTool[ticket](t.Context(), client, "book", demoJourney); err == nil || !strings.Contains(err.Error(), "refused at the page") {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestDemoPage(t *testing.T) {
+	d := &desk{base: "http://127.0.0.1:1/", orders: map[string]*order{}}
+	o := d.offer(journey{From: "<b>Bern", To: "Wien"}, seat{Class: "second", Place: "aisle"})
+	h := d.pages("127.0.0.1:1")
+	do := func(method, target, body string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:1"+target, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for i := 0; i+1 < len(header); i += 2 {
+			if header[i] == "Host" {
+				r.Host = header[i+1]
+			}
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	path := "/confirm/" + o.ID
+	for _, tt := range []struct {
+		name, method, path, body string
+		header                   []string
+		status                   int
+		text                     string
+	}{
+		{"show", "GET", path, "", nil, 200, "&lt;b&gt;Bern"},
+		{"prefetch changes nothing", "HEAD", path, "", nil, 200, ""},
+		{"unknown", "GET", "/confirm/0", "", nil, 404, "does not belong"},
+		{"unknown post", "POST", "/confirm/0", "choice=confirm", nil, 404, "does not belong"},
+		{"rebinding", "GET", path, "", []string{"Host", "evil.example"}, 421, ""},
+		{"other origin", "POST", path, "choice=confirm", []string{"Sec-Fetch-Site", "cross-site"}, 403, ""},
+		{"no choice", "POST", path, "choice=x", nil, 400, "choose one"},
+		{"confirm", "POST", path, "choice=confirm", nil, 200, "Thank you"},
+		{"again", "POST", path, "choice=refuse", nil, 409, "before"},
+		{"after", "GET", path, "", nil, 200, "was settled"},
+		{"style", "GET", "/demo.css", "", nil, 200, "color-scheme"},
+	} {
+		w := do(tt.method, tt.path, tt.body, tt.header...)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {
+			t.Errorf("%s: %d %s", tt.name, w.Code, w.Body)
+		}
+		if tt.status == 200 && !strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: no policy", tt.name)
+		}
+	}
+	if d.confirmedAt(o.ID).IsZero() {
+		t.Error("it was confirmed, and a second decision does not change that")
+	}
+}
+
+func TestVersionAndUsage(t *testing.T) {
+	parley(t, "", "version").want(t, exitOK, "parley ", "2026-07-28")
+	parley(t, "", "--help").want(t, exitOK, "Exit codes:", "demo")
+	parley(t, "").want(t, exitOK, "Exit codes:")
+	parley(t, "", "nonsense\x1b[2J").want(t, exitUsage, "--help")
+	parley(t, "", "demo", "--era", "stone").want(t, exitUsage, "--era")
+}

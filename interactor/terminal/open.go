@@ -1,0 +1,145 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed38e7925c/parley/consent"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// open asks for consent to open a page and opens it.
+func (p *person) open(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
+	if err := p.begin(ctx); err != nil {
+		return p.result(nil, err)
+	}
+	r := consent.Review(q.URL, &consent.Options{Server: q.Origin, Trusted: p.opts.Trusted})
+	text := p.header(q.Asked, "asks you to open a page", q.Message) + p.address(r)
+	if r.Refused {
+		text += p.indented("! ", "This address must not be opened, so it is not. The server is told that the question was closed.") + p.end()
+		return p.result(&mcp.ElicitResult{Action: mcp.ActionCancel}, p.write(text))
+	}
+	if err := p.write(text + p.end()); err != nil {
+		return nil, err
+	}
+	return p.result(p.agree(ctx, r))
+}
+
+// address shows a reviewed URL and what is to be known about it.
+func (p *person) address(r *consent.Result) string {
+	var b strings.Builder
+	b.WriteString(p.quiet(strings.TrimSpace(bar)) + "\n")
+	room := max(p.width()-width(bar)-12, 8)
+	for i, l := range wrap(r.Display.String(), room) {
+		lead := "Address   "
+		if i > 0 {
+			lead = "          "
+		}
+		b.WriteString(p.quiet(bar) + lead + p.stress(l, r.Display.Domain, i == 0) + "\n")
+	}
+	if r.Domain != "" {
+		b.WriteString(p.quiet(bar) + "Site      " + p.strong(consent.Line(r.Domain, 0)) + "\n")
+	}
+	for _, f := range r.Findings {
+		lead := "  "
+		if f.Severity >= consent.Warning {
+			lead = "! "
+		}
+		b.WriteString(p.indented(lead, f.Severity.String()+": "+f.Message))
+	}
+	return b.String()
+}
+
+// stress makes the domain bold in the line that it stands in.
+func (p *person) stress(line, domain string, first bool) string {
+	if i := strings.Index(line, domain); first && i >= 0 && domain != "" {
+		return line[:i] + p.strong(domain) + line[i+len(domain):]
+	}
+	return line
+}
+
+// agree asks whether to open, with no as the default, and does it.
+func (p *person) agree(ctx context.Context, r *consent.Result) (*mcp.ElicitResult, error) {
+	for {
+		line, err := p.ask(ctx, "Open this page? y = yes, s = I open it myself, n = no, c = cancel [n]")
+		if errors.Is(err, errMenu) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		word := strings.ToLower(strings.TrimSpace(line))
+		switch word {
+		case "", "n", "no", "d", "decline":
+			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
+		case "c", "cancel":
+			return &mcp.ElicitResult{Action: mcp.ActionCancel}, nil
+		case "y", "yes", "s", "self":
+			sure, err := p.sure(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			if sure {
+				return &mcp.ElicitResult{Action: mcp.ActionAccept}, p.visit(ctx, r, word[0] == 's')
+			}
+		}
+	}
+}
+
+// sure asks once more where the address looks like a trick.
+func (p *person) sure(ctx context.Context, r *consent.Result) (bool, error) {
+	if r.Worst() < consent.Danger {
+		return true, nil
+	}
+	line, err := p.ask(ctx, "This address looks like a trick. If you know the site, type its name (after \"Site\") to go on")
+	if errors.Is(err, errMenu) {
+		return false, nil
+	}
+	return err == nil && strings.EqualFold(strings.TrimSpace(line), r.Domain), err
+}
+
+func (p *person) visit(ctx context.Context, r *consent.Result, self bool) error {
+	if self {
+		return p.write("Open this address in your browser:\n\n" + r.URL + "\n")
+	}
+	err := p.opts.Open(ctx, r)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return p.write("No browser could be opened. Open this address yourself:\n\n" + r.URL + "\n")
+	}
+	return p.write("Opened in your browser. If nothing shows up, this is the address:\n\n" + r.URL + "\n")
+}
+
+// completed says that what a page was opened for is finished.
+func (p *person) completed(_ context.Context, q *mcp.OpenQuestion) {
+	r := consent.Review(q.URL, nil)
+	_ = p.write(p.bar(fmt.Sprintf("What you did at %s is finished, says the server.", r.Domain))) // nobody to tell if it fails
+}
+
+// wait keeps the person company until a page is finished.
+func (p *person) wait(ctx context.Context, _ *mcp.OpenQuestion) error {
+	if err := p.begin(ctx); err != nil && !errors.Is(err, errCancel) {
+		return err
+	}
+	for {
+		line, err := p.ask(ctx, "Press Enter once you are done there (this goes on by itself if the server notices), c = give up")
+		switch {
+		case errors.Is(err, errMenu):
+			continue
+		case errors.Is(err, errCancel):
+			return mcp.ErrCanceled
+		case err != nil:
+			return err
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "":
+			return nil
+		case "c", "cancel":
+			return mcp.ErrCanceled
+		}
+	}
+}
