@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -146,6 +147,8 @@ type dialed struct {
 	to  *catcher
 	url string
 	n   int64
+
+	closed bool
 }
 
 // dialScript opens a link to a scripted server on loopback.
@@ -164,15 +167,26 @@ func dialURL(t *testing.T, url string, o *mcphttp.DialOptions) *dialed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openLinks.Add(1)
 	d := &dialed{Link: l, t: t, to: to, url: url}
 	t.Cleanup(d.close)
 	return d
 }
 
-// close closes the link and looks for goroutines that it left.
+// openLinks counts the links of the tests that are not closed.
+var openLinks atomic.Int64
+
+// close closes the link and, when it was the last one, looks for goroutines that links left.
 func (d *dialed) close() {
+	if d.closed {
+		return
+	}
+	d.closed = true
 	if err := d.Close(); err != nil {
 		d.t.Logf("Close: %v", err)
+	}
+	if openLinks.Add(-1) > 0 {
+		return
 	}
 	var left string
 	for range 1000 { // a goroutine that was waited for may still be returning
