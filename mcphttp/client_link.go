@@ -21,7 +21,7 @@ const (
 	linkDrainBytes = 64 << 10
 )
 
-// A link is the [mcp.Link] over HTTP. Nothing in it depends on one exchange: whatever fails, fails alone.
+// A link is the [mcp.Link] over HTTP, also a [mcp.HeaderLink] and [mcp.AuthLink]. Nothing in it depends on one exchange: whatever fails, fails alone.
 type link struct {
 	*endpoint
 	to  mcp.Receiver

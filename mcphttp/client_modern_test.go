@@ -60,7 +60,7 @@ func TestModernHeaders(t *testing.T) {
 			t.Errorf("body %s, want %s", body, want)
 		}
 	}
-	mirrors := d.Link.(interface{ MirrorsHeaders(mcp.Revision) bool }).MirrorsHeaders
+	mirrors := d.Link.(mcp.HeaderLink).MirrorsHeaders
 	if !mirrors(mcp.Revision20260728) || mirrors(mcp.Revision20251125) {
 		t.Error("headers are mirrored in 2026-07-28, and only there")
 	}

@@ -88,8 +88,9 @@ func Dial(rawURL string, o ...*DialOptions) mcp.Transport {
 	return t
 }
 
-// A dialer is the [mcp.Transport] of an endpoint. It is immutable.
+// A dialer is the [mcp.Transport] of an endpoint. It remembers which era the server speaks, and is otherwise immutable.
 type dialer struct {
+	mcp.EraMemo
 	endpoint
 	rawURL string
 	err    error // why it cannot be opened

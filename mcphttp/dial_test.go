@@ -103,7 +103,7 @@ func (authTransport) AuthContext() string { return "alice" }
 func TestDialAuthContext(t *testing.T) {
 	for want, o := range map[string]*mcphttp.DialOptions{"": nil, "alice": {Client: &http.Client{Transport: authTransport{http.DefaultTransport}}}} {
 		d := dialURL(t, "http://h.test", o)
-		if got := d.Link.(interface{ AuthContext() string }).AuthContext(); got != want {
+		if got := d.Link.(mcp.AuthLink).AuthContext(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
