@@ -290,7 +290,7 @@ func TestCaseP03ServerErrorsInTheirPlace(t *testing.T) {
 
 func TestCaseP04ServerPanicsAreContained(t *testing.T) {
 	s := fullServer(t, nil)
-	boom := func() { var m map[string]int; m["hunter2"] = 1 }
+	boom := func() { var m map[string]int; m["hunter2"] = 1 } //nolint:staticcheck // the panic is the point
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "boom"}, func(context.Context, *mcp.Call, struct{}) (string, error) { boom(); return "", nil })
 	mcp.AddPrompt(s.Server, &mcp.Prompt{Name: "boom"}, func(context.Context, *mcp.Call, struct{}) (*mcp.GetPromptResult, error) { boom(); return nil, nil })
 	mcp.AddResource(s.Server, &mcp.Resource{URI: "x:boom", Name: "boom"}, func(context.Context, *mcp.Call) (*mcp.ReadResourceResult, error) { boom(); return nil, nil })

@@ -82,7 +82,7 @@ func broken(status int, t *linkTail, err error) error {
 }
 
 // plain reads a response that is the whole body.
-func (l *link) plain(ctx context.Context, req *mcp.Outgoing, resp *http.Response) (*jsonrpc.Message, error) {
+func (l *link) plain(ctx context.Context, req *mcp.Outgoing, resp *http.Response) (*jsonrpc.Message, error) { //nolint:gocyclo // a list of what can be wrong
 	failed := func(data []byte, err error) (*jsonrpc.Message, error) {
 		return nil, &mcp.TransportError{Status: resp.StatusCode, Body: excerpt(data), Err: err}
 	}

@@ -200,7 +200,7 @@ func (l *link) resume(ctx context.Context, x *linkExchange, req *mcp.Outgoing, t
 			return nil, err
 		}
 		before := t.seen
-		m, resp, err := l.resumeOnce(ctx, req, t)
+		m, resp, err := l.resumeOnce(ctx, req, t) //nolint:bodyclose // it comes with the answer, and goes with x
 		if m != nil {
 			l.leave(x, resp)
 			return m, nil

@@ -165,7 +165,7 @@ func (l *link) roundTrip(ctx context.Context, x *linkExchange, req *mcp.Outgoing
 		return l.sseRoundTrip(ctx, req)
 	}
 	p := l.posting(req)
-	resp, err := l.post(ctx, x, p)
+	resp, err := l.post(ctx, x, p) //nolint:bodyclose // answer closes it, or leaves it with x
 	if err != nil {
 		return nil, err
 	}

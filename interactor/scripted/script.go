@@ -87,7 +87,7 @@ func Load(name string) (*Script, error) {
 	return s, nil
 }
 
-func (a *Answer) check() error {
+func (a *Answer) check() error { //nolint:gocyclo // a list of what can be wrong
 	callers := 0
 	for _, name := range []string{a.Tool, a.Prompt, a.Resource} {
 		if name != "" {
@@ -127,7 +127,7 @@ type question struct {
 	kind, message, host string
 }
 
-func (a *Answer) fits(q *question) bool {
+func (a *Answer) fits(q *question) bool { //nolint:gocyclo // one condition for each member
 	caller := func(want, method string) bool { return want == "" || q.Method == method && q.Name == want }
 	return caller(a.Tool, mcp.MethodToolsCall) && caller(a.Prompt, mcp.MethodPromptsGet) && caller(a.Resource, mcp.MethodResourcesRead) &&
 		(a.Key == "" || q.Key == "" || a.Key == q.Key) &&
