@@ -372,7 +372,11 @@ func checkRaw(compile func() (*schema.Compiled, error), args json.RawMessage) (j
 	if err := compiled.Validate(args); err != nil {
 		return nil, argumentProblem(err)
 	}
-	return compiled.Defaults(args)
+	filled, err := compiled.Defaults(args)
+	if err != nil {
+		return nil, argumentProblem(err)
+	}
+	return filled, nil
 }
 
 // argumentProblem tells what is wrong with arguments from what is wrong with the server.
