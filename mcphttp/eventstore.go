@@ -217,16 +217,27 @@ func (t *track) letGo() bool {
 	return true
 }
 
-// keep stores a message for replay within the session's bound. It reports whether it did.
+// keep stores a message for replay within the bounds of the session and of all sessions. It reports whether it did.
 func (s *session) keep(t *track, ev event) bool {
-	limit := s.owner.opts().ReplayBytes
-	if limit <= 0 {
-		return false
-	}
+	o := s.owner.opts()
+	size := int64(len(ev.data))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if o.ReplayBytes <= 0 || s.over {
+		return false
+	}
+	if s.owner.kept.Add(size) > o.ReplayTotalBytes {
+		s.owner.kept.Add(-size)
+		return false
+	}
 	t.events = append(t.events, ev)
 	s.kept += len(ev.data)
+	s.pruneLocked(t, o.ReplayBytes)
+	return true
+}
+
+// pruneLocked brings the session back into its bound: streams that have ended go first, then the oldest messages of the others.
+func (s *session) pruneLocked(t *track, limit int) {
 	for _, old := range s.tracks {
 		if s.kept <= limit {
 			break
@@ -240,14 +251,16 @@ func (s *session) keep(t *track, ev event) bool {
 			s.dropLocked(old, 1)
 		}
 	}
-	return true
 }
 
 // dropLocked forgets the n oldest messages of a track.
 func (s *session) dropLocked(t *track, n int) {
+	size := 0
 	for _, ev := range t.events[:n] {
-		s.kept -= len(ev.data)
+		size += len(ev.data)
 	}
+	s.kept -= size
+	s.owner.kept.Add(-int64(size))
 	clear(t.events[:n])
 	t.events = t.events[n:]
 	if len(t.events) == 0 {

@@ -23,6 +23,8 @@ type Handler struct {
 	methods string       // for Allow and CORS
 	era     handshakeEra // nil when only 2026-07-28 is served
 	pingers sync.Pool    // of *pinger
+
+	unflushed sync.Once // says once that streams cannot be flushed
 }
 
 // handshakeEra is what the handshake era adds to the endpoint. Each method answers the request.
@@ -298,10 +300,16 @@ func (h *Handler) writeBody(w http.ResponseWriter, status int, buf *buffer) {
 	if len(buf.b) > sniffedLength {
 		header["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
 	}
-	h.writeDeadline(http.NewResponseController(w))
+	rc := http.NewResponseController(w)
 	w.WriteHeader(status)
-	if _, err := w.Write(buf.b); err != nil {
-		h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
+	for p := buf.b; len(p) > 0; {
+		h.writeDeadline(rc)
+		n := min(len(p), writeSize)
+		if _, err := w.Write(p[:n]); err != nil {
+			h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
+			return
+		}
+		p = p[n:]
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	DefaultMaxSessions      = 10_000
 	DefaultMaxInFlight      = 64
 	DefaultReplayBytes      = 1 << 20
+	DefaultReplayTotalBytes = 64 << 20
 	DefaultReplayFor        = 5 * time.Minute
 	DefaultRetryAfter       = time.Second
 	DefaultShutdownTimeout  = 10 * time.Second
@@ -100,6 +101,8 @@ type SessionOptions struct {
 	// go first, and the newest message of a stream is always kept. Default 1 MiB, negative for nothing: then streams carry no
 	// event ids and cannot be resumed.
 	ReplayBytes int
+	// ReplayTotalBytes bounds what all sessions together keep; while it is reached, nothing more is kept. Default 64 MiB.
+	ReplayTotalBytes int64
 	// ReplayFor is how long the messages of a finished stream are kept. Default 5 min.
 	ReplayFor time.Duration
 	// RetryAfter is how long a 2025-11-25 client is told to wait before it reconnects to a stream that was closed early.
@@ -134,6 +137,7 @@ func (o *Options) resolved() (Options, error) {
 	fill(&s.MaxSessions, DefaultMaxSessions)
 	fill(&s.MaxInFlight, DefaultMaxInFlight)
 	fill(&s.ReplayBytes, DefaultReplayBytes)
+	fill(&s.ReplayTotalBytes, DefaultReplayTotalBytes)
 	fill(&s.ReplayFor, DefaultReplayFor)
 	fill(&s.RetryAfter, DefaultRetryAfter)
 	if r.Logger == nil {
@@ -162,6 +166,7 @@ func (o *Options) check() error {
 		{"Sessions.IdleTimeout", int64(o.Sessions.IdleTimeout)},
 		{"Sessions.MaxSessions", int64(o.Sessions.MaxSessions)},
 		{"Sessions.MaxInFlight", int64(o.Sessions.MaxInFlight)},
+		{"Sessions.ReplayTotalBytes", o.Sessions.ReplayTotalBytes},
 		{"Sessions.ReplayFor", int64(o.Sessions.ReplayFor)},
 		{"Sessions.RetryAfter", int64(o.Sessions.RetryAfter)},
 	} {

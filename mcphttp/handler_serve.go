@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
@@ -88,6 +89,7 @@ func (h *Handler) httpServer() *http.Server {
 		IdleTimeout:       defaultConnIdleExpiry,
 		MaxHeaderBytes:    h.opts.MaxHeaderBytes,
 		Protocols:         &protocols,
+		ErrorLog:          slog.NewLogLogger(h.opts.Logger.Handler(), slog.LevelWarn),
 	}
 	if h.opts.TLSConfig != nil {
 		hs.TLSConfig = h.opts.TLSConfig.Clone()

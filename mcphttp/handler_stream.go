@@ -124,20 +124,31 @@ func (s *sink) beginLocked() error {
 	return s.putLocked(first)
 }
 
+// writeSize is how much is written under one deadline.
+const writeSize = 64 << 10
+
 // putLocked writes and flushes under a deadline, so that a reader that does not read ends its own stream and nothing else, and a
 // server's WriteTimeout does not end a long stream.
 func (s *sink) putLocked(p []byte) error {
 	rc := http.NewResponseController(s.w)
-	s.h.writeDeadline(rc)
-	if s.aborted.Load() {
-		return s.failLocked(context.Canceled)
-	}
-	if len(p) > 0 {
-		if _, err := s.w.Write(p); err != nil {
+	for first := true; first || len(p) > 0; first = false {
+		s.h.writeDeadline(rc)
+		if s.aborted.Load() {
+			return s.failLocked(context.Canceled)
+		}
+		n := min(len(p), writeSize)
+		if _, err := s.w.Write(p[:n]); err != nil {
 			return s.failLocked(err)
 		}
+		p = p[n:]
 	}
-	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	switch err := rc.Flush(); {
+	case errors.Is(err, http.ErrNotSupported):
+		s.h.unflushed.Do(func() {
+			s.h.opts.Logger.Warn("mcphttp: the response cannot be flushed, so clients see streams only when they end; " +
+				"a middleware in front hides http.Flusher: give its ResponseWriter an Unwrap method")
+		})
+	case err != nil:
 		return s.failLocked(err)
 	}
 	if d := s.h.opts.KeepAlive; d > 0 {

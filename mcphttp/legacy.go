@@ -3,6 +3,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -215,8 +216,19 @@ func (l *legacy) deliver(w http.ResponseWriter, r *http.Request, p *post) {
 		return
 	}
 	defer l.table.release(s)
-	s.core.Deliver(&p.msg) // the body is not released: whoever waits for the response may read it
+	deliver(s.core, &p.msg)
+	p.release()
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// deliver hands over a response whose body is released afterwards. The core copies the result; an error is copied here.
+func deliver(core *mcp.Session, m *jsonrpc.Message) {
+	if m.Error != nil {
+		own := *m.Error
+		own.Data = bytes.Clone(own.Data)
+		m.Error = &own
+	}
+	core.Deliver(m)
 }
 
 // delete ends a session at its client's wish.

@@ -85,7 +85,7 @@ func (b *batch) sort(items []jsonrpc.Item) {
 		case it.Err != nil:
 			b.add(&jsonrpc.Message{ID: it.ID, Error: it.Err})
 		case it.Kind() == jsonrpc.Response:
-			b.core.Deliver(&it.Message)
+			deliver(b.core, &it.Message)
 		default:
 			b.admit(&it.Message)
 		}

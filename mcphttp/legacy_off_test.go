@@ -6,4 +6,6 @@ package mcphttp_test
 const methodsServed = "POST"
 
 // inEachEra returns a call for each era.
-func (s *site) inEachEra(tool, args string) []*request { return []*request{callTool("1", tool, args).withToken()} }
+func (s *site) inEachEra(tool, args string) []*request {
+	return []*request{callTool("1", tool, args).withToken()}
+}

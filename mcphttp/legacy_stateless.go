@@ -119,6 +119,7 @@ func (s *stateless) post(w http.ResponseWriter, r *http.Request, p *post) {
 		s.h.serveNotification(w, r, p)
 		return
 	}
+	defer p.sink.close()
 	if p.x.Stream != nil {
 		p.sink.keepAlive()
 	}

@@ -10,6 +10,7 @@ import (
 // it, because that is what ends the request's context.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, p *post) {
 	defer p.release()
+	defer p.sink.close()
 	if p.msg.Kind() == jsonrpc.Notification {
 		h.serveNotification(w, r, p)
 		return

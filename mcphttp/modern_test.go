@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -284,5 +286,33 @@ func TestUnlistedMethods(t *testing.T) {
 	a = s.ask(&request{method: http.MethodOptions})
 	if a.status != 204 || !strings.Contains(a.header.Get("Allow"), "POST") {
 		t.Errorf("%d %v", a.status, a.header)
+	}
+}
+
+func TestUnflushableResponseIsReportedOnce(t *testing.T) {
+	srv, _ := newServer(nil)
+	var log strings.Builder
+	h := mcphttp.NewHandler(srv, &mcphttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for range 2 {
+		r := callTool("1", "progress", `{}`).withToken()
+		req := httptest.NewRequestWithContext(t.Context(), r.method, "http://localhost/mcp", strings.NewReader(r.body))
+		req.Header = r.header
+		w := &nullWriter{header: http.Header{}}
+		h.ServeHTTP(w, req)
+		if w.n == 0 {
+			t.Error("nothing was written")
+		}
+	}
+	if n := strings.Count(log.String(), "cannot be flushed"); n != 1 {
+		t.Errorf("reported %d times", n)
+	}
+}
+
+func TestLargeEventsPass(t *testing.T) {
+	s := serveSite(t, nil)
+	text := strings.Repeat("w", 300<<10)
+	a := s.ask(callTool("1", "echo", `{"text":"`+text+`"}`).with("Accept", "text/event-stream"))
+	if !strings.Contains(a.body, text) || !strings.HasSuffix(a.body, "\n\n") {
+		t.Errorf("%d bytes", len(a.body))
 	}
 }

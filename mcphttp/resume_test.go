@@ -208,3 +208,17 @@ func TestGetEndsWithItsSession(t *testing.T) {
 		resumed.end()
 	})
 }
+
+func TestReplayIsBoundedInTotal(t *testing.T) {
+	s := serveSite(t, &mcphttp.Options{Sessions: &mcphttp.SessionOptions{ReplayTotalBytes: 1}})
+	c := s.open("2025-11-25")
+	if a := s.ask(c.call("4", "progress", `{}`)); strings.Count(a.body, "data: {") != 4 {
+		t.Errorf("a connected client lost messages: %s", a.body)
+	}
+	ev := eventsOf(t, s.do(t.Context(), c.call("5", "poll", `{}`)))
+	id := ev.next().ID
+	ev.end()
+	close(s.gates.open)
+	again, _ := c.follow(id)
+	again.end() // the answer was not kept, and nobody waits for it for ever
+}

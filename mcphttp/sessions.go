@@ -5,6 +5,7 @@ package mcphttp
 import (
 	"crypto/rand"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed38e7925c/parley/mcp"
@@ -32,6 +33,7 @@ type session struct {
 	getTrack  *track
 	lastTrack uint64
 	kept      int // bytes of events
+	over      bool
 }
 
 // closeCore ends what the core keeps of a session.
@@ -48,6 +50,10 @@ func (s *session) resumable() bool { return s.owner.opts().ReplayBytes > 0 }
 func (s *session) end() {
 	s.mu.Lock()
 	tracks := append([]*track(nil), s.tracks...)
+	s.over = true
+	for _, t := range tracks {
+		s.dropLocked(t, len(t.events))
+	}
 	s.mu.Unlock()
 	for _, t := range tracks { // first, so that no client sees what becomes of a cancelled call
 		t.end()
@@ -57,12 +63,14 @@ func (s *session) end() {
 
 // sessions is the table of live sessions. Idle ones are swept by one timer, which runs only while there are any.
 type sessions struct {
-	h *Handler
+	h    *Handler
+	kept atomic.Int64 // bytes kept for replay, in all sessions
 
 	mu     sync.Mutex
 	byID   map[string]*session
 	timer  *time.Timer // nil while the table is empty
 	closed bool
+	swept  time.Time
 	ending sync.WaitGroup // sessions being ended by the sweep
 }
 
@@ -77,8 +85,9 @@ func (t *sessions) full() bool {
 	t.mu.Lock()
 	full := t.closed || len(t.byID) >= t.opts().MaxSessions
 	closed := t.closed
+	recent := time.Since(t.swept) < time.Second
 	t.mu.Unlock()
-	if !full || closed {
+	if !full || closed || recent {
 		return full
 	}
 	t.sweep()
@@ -180,6 +189,7 @@ func (t *sessions) sweep() {
 	now := time.Now()
 	var over, live []*session
 	t.mu.Lock()
+	t.swept = now
 	for id, s := range t.byID {
 		if !t.overLocked(s, now) {
 			live = append(live, s)

@@ -182,7 +182,8 @@ func (s *SSEHandler) post(w http.ResponseWriter, r *http.Request, principal *mcp
 		return
 	}
 	if p.msg.Kind() == jsonrpc.Response {
-		c.core.Deliver(&p.msg) // the body is not released: whoever waits for the response reads it
+		deliver(c.core, &p.msg)
+		p.release()
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
