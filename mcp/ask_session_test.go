@@ -98,10 +98,6 @@ type seatForm struct {
 	Extra []string `json:"extra,omitempty" enum:"wifi,meal"`
 }
 
-type simpleForm struct {
-	Name string `json:"name" minLength:"1" default:"nobody"`
-}
-
 func addAskers(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: "name"}, func(ctx context.Context, c *mcp.Call, _ any) (string, error) {
 		v, err := ask.Form[simpleForm](ctx, c, "name", "Your name?")
