@@ -134,12 +134,12 @@ func sentence(err error) string {
 // field describes one field.
 func (s *sheet) field(i int) string {
 	fd := &s.form.Fields[i]
-	label := fd.Label()
+	name := label(fd)
 	if fd.Required {
-		label += " (required)"
+		name += " (required)"
 	}
-	b := s.quiet(strings.TrimSpace(bar)) + "\n" + s.indented(fmt.Sprintf("%d  ", i+1), label)
-	if help := fd.Help(); help != "" && help != fd.Label() {
+	b := s.quiet(strings.TrimSpace(bar)) + "\n" + s.indented(fmt.Sprintf("%d  ", i+1), name)
+	if help := consent.Text(fd.Description, 1000); help != "" && help != label(fd) {
 		b += s.indented("   ", help)
 	}
 	b += s.indented("   ", "("+hint(fd)+")")
@@ -223,7 +223,7 @@ func (s *sheet) summary() string {
 		case fd.Default != nil:
 			value = show(fd, fd.Default) + " (default)"
 		}
-		b += s.indented(fmt.Sprintf("%4d  ", i+1), fd.Label()+": "+value)
+		b += s.indented(fmt.Sprintf("%4d  ", i+1), label(fd)+": "+value)
 	}
 	return b
 }

@@ -15,11 +15,18 @@ const bar = "│ "
 func (p *person) bar(text string) string { return p.indented("", text) }
 
 // indented puts text behind the bar and an indentation; first stands in the indentation of its first line.
-func (p *person) indented(first, text string) string {
+func (p *person) indented(first, text string) string { return p.framed(first, consent.Text(text, 0)) }
+
+// framed is indented for text that is safe already.
+func (p *person) framed(first, text string) string {
 	var b strings.Builder
-	room := max(p.width()-width(bar)-width(first)-1, 8)
+	room := p.width() - width(bar) - width(first) - 1
+	if room < 12 && width(first) > 4 { // too narrow for both beside each other
+		return p.quiet(bar) + strings.TrimRight(first, " ") + "\n" + p.framed("  ", text)
+	}
+	room = max(room, 8)
 	lead := first
-	for _, l := range wrap(consent.Text(text, 0), room) {
+	for _, l := range wrap(text, room) {
 		b.WriteString(strings.TrimRight(p.quiet(bar)+lead+l, " ") + "\n")
 		lead = strings.Repeat(" ", width(first))
 	}

@@ -31,16 +31,9 @@ func (p *person) open(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResu
 func (p *person) address(r *consent.Result) string {
 	var b strings.Builder
 	b.WriteString(p.quiet(strings.TrimSpace(bar)) + "\n")
-	room := max(p.width()-width(bar)-12, 8)
-	for i, l := range wrap(r.Display.String(), room) {
-		lead := "Address   "
-		if i > 0 {
-			lead = "          "
-		}
-		b.WriteString(p.quiet(bar) + lead + p.stress(l, r.Display.Domain, i == 0) + "\n")
-	}
+	b.WriteString(p.stress(p.framed("Address   ", consent.Text(r.Display.String(), 1<<16)), r.Display.Domain))
 	if r.Domain != "" {
-		b.WriteString(p.quiet(bar) + "Site      " + p.strong(consent.Line(r.Domain, 0)) + "\n")
+		b.WriteString(p.stress(p.indented("Site      ", r.Domain), r.Domain))
 	}
 	for _, f := range r.Findings {
 		lead := "  "
@@ -52,12 +45,14 @@ func (p *person) address(r *consent.Result) string {
 	return b.String()
 }
 
-// stress makes the domain bold in the line that it stands in.
-func (p *person) stress(line, domain string, first bool) string {
-	if i := strings.Index(line, domain); first && i >= 0 && domain != "" {
-		return line[:i] + p.strong(domain) + line[i+len(domain):]
+// stress makes the domain bold, where it stands first and in one piece.
+func (p *person) stress(text, domain string) string {
+	const lead = len(bar + "Address   ")
+	if i := strings.Index(text[min(lead, len(text)):], domain); i >= 0 && domain != "" {
+		i += lead
+		return text[:i] + p.strong(domain) + text[i+len(domain):]
 	}
-	return line
+	return text
 }
 
 // agree asks whether to open, with no as the default, and does it.

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -20,7 +21,7 @@ const shownOptions = 30
 func markers(options []form.Option) func(i int) string {
 	taken := make(map[string]int, 2*len(options))
 	for i := range options {
-		for _, s := range []string{options[i].Value, options[i].Label()} {
+		for _, s := range []string{options[i].Value, optionLabel(&options[i])} {
 			taken[strings.ToLower(strings.TrimSpace(s))] = i
 		}
 	}
@@ -48,6 +49,11 @@ func markers(options []form.Option) func(i int) string {
 	return schemes[0]
 }
 
+// label and optionLabel are what a field and an option are called, on one line and safe to display.
+func label(fd *form.Field) string { return consent.Line(cmp.Or(fd.Title, fd.Name), 0) }
+
+func optionLabel(o *form.Option) string { return consent.Line(cmp.Or(o.Title, o.Value), 0) }
+
 // listOptions writes the options whose index is in which, nil for all.
 func (p *person) listOptions(fd *form.Field, which []int) string {
 	mark := markers(fd.Options)
@@ -63,7 +69,7 @@ func (p *person) listOptions(fd *form.Field, which []int) string {
 			b.WriteString(p.indented("   ", fmt.Sprintf("… and %d more: type a part of the label to see which", len(which)-n)))
 			break
 		}
-		b.WriteString(p.indented(fmt.Sprintf("   %3s  ", mark(i)), fd.Options[i].Label()))
+		b.WriteString(p.indented(fmt.Sprintf("   %3s  ", mark(i)), optionLabel(&fd.Options[i])))
 	}
 	return b.String()
 }
@@ -79,8 +85,8 @@ func parse(fd *form.Field, text string) (value json.RawMessage, matches []int, e
 		if err != nil {
 			return nil, similar(fd, text), err
 		}
-		value, err = fd.ParseText(fd.Options[i].Value)
-		return value, nil, err
+		raw, err := jsonv2.Marshal(fd.Options[i].Value)
+		return json.RawMessage(raw), nil, err
 	case form.MultiChoice:
 		return parseSome(fd, text)
 	}
@@ -102,7 +108,7 @@ func choose(fd *form.Field, text string) (int, error) {
 		if o.Value == text {
 			return i, nil
 		}
-		if strings.EqualFold(o.Value, text) || strings.EqualFold(o.Label(), text) {
+		if strings.EqualFold(o.Value, text) || strings.EqualFold(optionLabel(&o), text) {
 			if found >= 0 {
 				return 0, fmt.Errorf("that means more than one of the options; please type %s or another mark", mark(found))
 			}
@@ -140,7 +146,7 @@ func parseSome(fd *form.Field, text string) (json.RawMessage, []int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	one, err := form.New(form.Field{Name: fd.Name, Title: fd.Label(), Kind: fd.Kind, Options: fd.Options, MinItems: fd.MinItems, MaxItems: fd.MaxItems})
+	one, err := form.New(form.Field{Name: fd.Name, Title: label(fd), Kind: fd.Kind, Options: fd.Options, MinItems: fd.MinItems, MaxItems: fd.MaxItems})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +162,7 @@ func similar(fd *form.Field, text string) []int {
 	text = strings.ToLower(strings.TrimSpace(text))
 	var out []int
 	for i, o := range fd.Options {
-		if text != "" && (strings.Contains(strings.ToLower(o.Label()), text) || strings.Contains(strings.ToLower(o.Value), text)) {
+		if text != "" && (strings.Contains(strings.ToLower(optionLabel(&o)), text) || strings.Contains(strings.ToLower(o.Value), text)) {
 			out = append(out, i)
 		}
 	}
@@ -165,10 +171,10 @@ func similar(fd *form.Field, text string) []int {
 
 // show writes a value of a field for people.
 func show(fd *form.Field, value json.RawMessage) string {
-	label := func(v string) string {
+	named := func(v string) string {
 		for _, o := range fd.Options {
 			if o.Value == v {
-				return o.Label()
+				return optionLabel(&o)
 			}
 		}
 		return v
@@ -182,14 +188,14 @@ func show(fd *form.Field, value json.RawMessage) string {
 		return "no"
 	case fd.Kind == form.MultiChoice && jsonv2.Unmarshal(value, &many) == nil:
 		for i := range many {
-			many[i] = label(many[i])
+			many[i] = named(many[i])
 		}
 		if len(many) == 0 {
 			return "none"
 		}
 		return consent.Line(strings.Join(many, ", "), 1000)
 	case jsonv2.Unmarshal(value, &s) == nil:
-		return consent.Line(label(s), 1000)
+		return consent.Line(named(s), 1000)
 	}
 	return consent.Line(string(value), 1000)
 }
