@@ -54,10 +54,7 @@ func (l *link) inSession(h http.Header, rev mcp.Revision) bool {
 }
 
 // keepSession takes the session that an answer to initialize begins.
-func (l *link) keepSession(req *mcp.Outgoing, m *jsonrpc.Message, resp *http.Response) error {
-	if req.Method != mcp.MethodInitialize {
-		return nil
-	}
+func (l *link) keepSession(m *jsonrpc.Message, resp *http.Response) error {
 	id := resp.Header.Get(linkSessionHeader)
 	if len(id) > linkSessionIDBytes || !visible(id) {
 		return &mcp.TransportError{Status: resp.StatusCode, Err: fmt.Errorf("the server's session id is not visible ASCII of at most %d bytes", linkSessionIDBytes)}

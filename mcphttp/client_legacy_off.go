@@ -17,7 +17,7 @@ type handshakeLink struct{}
 
 func (l *link) inSession(http.Header, mcp.Revision) bool { return false }
 
-func (l *link) keepSession(*mcp.Outgoing, *jsonrpc.Message, *http.Response) error { return nil }
+func (l *link) keepSession(*jsonrpc.Message, *http.Response) error { return nil }
 
 func (l *link) endSession() error { return nil }
 
@@ -33,8 +33,8 @@ func (l *link) overSSE(*mcp.Outgoing) bool { return false }
 
 func (l *link) sendTo() (*url.URL, error) { return l.url, nil }
 
-func (l *link) fallBack(_ context.Context, _ *mcp.Outgoing, err error) (*jsonrpc.Message, error) {
-	return nil, err
+func (l *link) fallBack(_ context.Context, _ *mcp.Outgoing, m *jsonrpc.Message, err error) (*jsonrpc.Message, error) {
+	return m, err
 }
 
 func (l *link) sseRoundTrip(context.Context, *mcp.Outgoing) (*jsonrpc.Message, error) {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -170,10 +171,15 @@ func (l *link) roundTrip(ctx context.Context, x *linkExchange, req *mcp.Outgoing
 		return nil, err
 	}
 	m, err := l.answer(ctx, x, req, p, resp)
-	if err == nil {
-		return m, l.keepSession(req, m, resp)
+	switch {
+	case req.Method != mcp.MethodInitialize:
+		return m, err
+	case (err != nil || m.Error != nil) && era.FallBackToSSE(resp.StatusCode):
+		return l.fallBack(ctx, req, m, err)
+	case err == nil:
+		err = l.keepSession(m, resp)
 	}
-	return l.fallBack(ctx, req, err)
+	return m, err
 }
 
 // Send implements [mcp.Link].

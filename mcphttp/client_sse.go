@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/internal/sse"
@@ -61,16 +62,25 @@ func (l *link) sendTo() (*url.URL, error) {
 	return w.endpoint, nil
 }
 
-// fallBack tries HTTP+SSE with a server that refused initialize.
-func (l *link) fallBack(ctx context.Context, req *mcp.Outgoing, refused error) (*jsonrpc.Message, error) {
-	var e *mcp.TransportError
-	if req.Method != mcp.MethodInitialize || !errors.As(refused, &e) || !era.FallBackToSSE(e.Status) {
-		return nil, refused
+// linkEndpointTime bounds the wait for the endpoint event.
+const linkEndpointTime = 10 * time.Second
+
+// fallBack tries HTTP+SSE with a server that refused initialize, by m or by refused. It is not tied to what the refusal says, unless
+// that is of the new era.
+func (l *link) fallBack(ctx context.Context, req *mcp.Outgoing, m *jsonrpc.Message, refused error) (*jsonrpc.Message, error) {
+	if m != nil {
+		switch m.Error.Code {
+		case era.CodeUnsupportedVersion, era.CodeHeaderMismatch, era.CodeMissingCapability:
+			return m, nil
+		}
 	}
 	w, err := l.openSSE(ctx)
 	if err != nil {
-		e.Err = errors.Join(e.Err, fmt.Errorf("and it does not speak HTTP+SSE either: %w", err))
-		return nil, e
+		var e *mcp.TransportError
+		if errors.As(refused, &e) {
+			e.Err = errors.Join(e.Err, fmt.Errorf("and it does not speak HTTP+SSE either: %w", err))
+		}
+		return m, refused
 	}
 	l.log.Info("mcphttp: the server speaks HTTP+SSE of 2024-11-05", "server", l.String())
 	l.old.mu.Lock()
@@ -84,9 +94,14 @@ func (l *link) openSSE(ctx context.Context) (*sseWire, error) {
 	w := &sseWire{done: make(chan struct{}), waiting: make(map[jsonrpc.ID]chan<- *jsonrpc.Message)}
 	ready := make(chan error, 1)
 	w.end = l.spawn(func(ctx context.Context) { l.runSSE(ctx, w, ready) })
+	timer := time.NewTimer(linkEndpointTime)
+	defer timer.Stop()
 	select {
 	case err := <-ready:
 		return w, err
+	case <-timer.C:
+		w.end()
+		return nil, fmt.Errorf("no endpoint event within %v", linkEndpointTime)
 	case <-ctx.Done():
 		w.end()
 		return nil, context.Cause(ctx)

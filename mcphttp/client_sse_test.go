@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
@@ -109,7 +111,7 @@ func TestCaseE16Endpoint(t *testing.T) {
 	}
 }
 
-// What refuses initialize and is no old server either is told apart; what is an answer of the protocol is no reason to try.
+// What refuses initialize and is no old server either fails with its first answer; what is an error of the new era is no reason to try.
 func TestSSEFallBack(t *testing.T) {
 	const rpc = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}`
 	for name, tt := range map[string]struct {
@@ -126,7 +128,9 @@ func TestSSEFallBack(t *testing.T) {
 		"dropped":      {400, "", func(*hit) { panic(http.ErrAbortHandler) }, "either", 1},
 		"401":          {401, "", nil, "401", 0},
 		"406":          {406, "", nil, "406", 0},
-		"error at 400": {400, rpc, nil, "", 0},
+		"error at 400": {400, rpc, func(h *hit) { h.w.WriteHeader(405) }, "", 1},
+		"modern error": {400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"m","data":{"supported":["2026-07-28"]}}}`, nil, "", 0},
+		"error at 406": {406, rpc, nil, "", 0},
 	} {
 		var gets kept[int]
 		d := dialScript(t, nil, func(h *hit) {
@@ -150,6 +154,26 @@ func TestSSEFallBack(t *testing.T) {
 		}
 		transportError(t, err, tt.status, tt.text)
 	}
+}
+
+// An event stream that names no endpoint is not waited for for ever.
+func TestSSEWithoutEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dialMemory(t, nil, func(h *hit) {
+			if h.Method == http.MethodGet {
+				h.events()
+				h.wait()
+				return
+			}
+			h.w.WriteHeader(http.StatusBadRequest)
+		})
+		began := time.Now()
+		_, err := d.call(mcp.MethodInitialize)
+		transportError(t, err, 400, "no endpoint event within 10s")
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
 }
 
 // The caller can give up while the server is silent about its endpoint.
