@@ -122,6 +122,9 @@ func (c *Call) notePending(run *askRun, err error) {
 
 // answerErrors turns the errors of asking, which a handler may simply return, into what their reader can use.
 func (c *Call) answerErrors(result any, err error) (any, error) {
+	if err == nil {
+		return result, nil
+	}
 	var (
 		wire    *Error
 		tool    *ToolError

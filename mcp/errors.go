@@ -9,27 +9,6 @@ import (
 	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
-// # How failures travel
-//
-// This is the one place that explains it. A request can fail in two ways, and which one it is decides who gets to see it.
-//
-// A protocol error is a JSON-RPC error response: the request could not be served as such. Hosts treat it as an outage or a bug, and
-// models usually never see it. A tool failure is an ordinary result with isError set: the tool ran, or refused to run, and the model
-// reads why and can do better. Unknown tools, malformed requests and missing capabilities are protocol errors; bad arguments are
-// tool failures since 2025-11-25 and protocol errors (-32602) before.
-//
-// What a handler returns as its error is sent like this, the first line that fits decides:
-//
-//	an error that is or wraps *Error       that protocol error, code, message and data as they are
-//	an error that is or wraps *ToolError   tools: a result with isError and the message; elsewhere -32603 with the message
-//	an error that wraps ErrNotFound        resources: "resource not found" with the code of the revision and the URI; elsewhere -32602
-//	the errors of asking                   see Call.Ask
-//	anything else                          "internal error": tools as a result with isError, elsewhere -32603; logged in full
-//
-// So only messages that were written for the peer cross the wire: those of *Error and *ToolError. A panic counts as "anything else",
-// and its stack goes to the log, unless ServerOptions.PropagatePanics is set. A goroutine that a handler starts is on its own: Go
-// offers no way to contain a panic there.
-
 // Errors that calls of this package return, alone or wrapped. Use [errors.Is].
 var (
 	// ErrInputRequired unwinds a handler whose question is now on its way to the person (2026-07-28). Return it as it is.
@@ -52,6 +31,28 @@ var (
 
 // A ToolError is a failure that a model should read: the tool's answer is a result with isError and this text. Make one with
 // [ToolErrorf]. Its text crosses the wire; Err, if set, does not and is only logged.
+//
+// # How failures travel
+//
+// This is the one place that explains it. A request can fail in two ways, and which one it is decides who gets to see it.
+//
+// A protocol error is a JSON-RPC error response: the request could not be served as such. Hosts treat it as an outage or a bug, and
+// models usually never see it. A tool failure is an ordinary result with isError set: the tool ran, or refused to run, and the model
+// reads why and can do better. Unknown tools, malformed requests and missing capabilities are protocol errors; bad arguments are
+// tool failures since 2025-11-25 and protocol errors (-32602) before.
+//
+// What a handler returns as its error is sent like this, the first line that fits decides:
+//
+//	an error that is or wraps *Error       that protocol error, code, message and data as they are
+//	an error that is or wraps *ToolError   tools: a result with isError and the message; elsewhere -32603 with the message
+//	an error that wraps ErrNotFound        resources: "resource not found" with the code of the revision and the URI; prompts: -32602
+//	the errors of asking                   see Call.Ask
+//	anything else                          "internal error": tools as a result with isError, elsewhere -32603; logged in full
+//
+// So only messages that were written for the peer cross the wire: those of *Error and *ToolError. An *Error that a handler got from
+// another server, as the client of that server, counts: wrap it without %w, or make a ToolError of it, where it is not meant to go on.
+// A panic is answered with -32603 "internal error", and its stack goes to the log, unless ServerOptions.PropagatePanics is set. A
+// goroutine that a handler starts is on its own: Go offers no way to contain a panic there.
 type ToolError struct {
 	Text string
 	Err  error // cause, for errors.Is and the log; may be nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // listed is what a registry holds: one named thing that a list method shows.
@@ -26,8 +27,8 @@ type registry[E listed] struct {
 	byID  map[string]E
 	list  []E // ascending by order; replaced, never changed in place, once handed out
 	next  int64
-	ever  bool // something was registered at some time
-	dirty bool // list is behind byID
+	ever  atomic.Bool // something was registered at some time
+	dirty bool        // list is behind byID
 	pages map[pageKey]*page
 }
 
@@ -62,7 +63,7 @@ func (r *registry[E]) add(e E) error {
 	r.next++
 	*e.order() = r.next
 	r.byID[e.id()] = e
-	r.ever = true
+	r.ever.Store(true)
 	if !r.dirty {
 		r.list = append(r.list, e) // beyond the end of every snapshot handed out before
 	}
@@ -97,9 +98,7 @@ func (r *registry[E]) get(id string) (E, bool) {
 
 // everUsed reports whether anything was ever registered: a capability, once declared, stays.
 func (r *registry[E]) everUsed() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.ever
+	return r.ever.Load()
 }
 
 // snapshot returns the entries in order. The slice must not be changed.

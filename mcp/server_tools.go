@@ -66,15 +66,18 @@ func RegisterTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, c
 	e := &toolEntry{
 		tool: &tool,
 		call: func(ctx context.Context, c *Call, args json.RawMessage) (*CallToolResult, error) {
-			var v In
-			if err := in.decode(args, &v); err != nil {
-				return nil, err
+			var v struct { // in one piece of memory
+				in  In
+				out Out
 			}
-			result, err := h(ctx, c, v)
+			err := in.decode(args, &v.in)
 			if err != nil {
 				return nil, err
 			}
-			return out.result(&result)
+			if v.out, err = h(ctx, c, v.in); err != nil {
+				return nil, err
+			}
+			return out.result(&v.out)
 		},
 		input:  in.schema,
 		output: out.schema,
@@ -261,8 +264,8 @@ func (s *Server) callTool(ctx context.Context, c *Call) (any, error) {
 
 // calledTool finds the tool of a call.
 func (s *Server) calledTool(c *Call) (*toolEntry, error) {
-	name, state := c.exchange.params.text(paramName)
-	if state != era.Valid {
+	name := c.name
+	if raw := c.exchange.params.members[paramName]; len(raw) == 0 || raw[0] != '"' {
 		return nil, invalidParams("params.name must be a string: the name of the tool")
 	}
 	e, ok := s.tools.get(name)
@@ -311,8 +314,6 @@ func (s *Server) toolFailure(c *Call, err error) (any, error) {
 			return nil, invalidParams("%s", args.Error())
 		}
 		text = args.Error()
-	case errors.Is(err, ErrNotFound):
-		return nil, notFound(c)
 	case errors.As(err, new(*panicError)):
 		return nil, err
 	default:
@@ -381,6 +382,9 @@ func checkRaw(compile func() (*schema.Compiled, error), args json.RawMessage) (j
 
 // argumentProblem tells what is wrong with arguments from what is wrong with the server.
 func argumentProblem(err error) error {
+	if err == nil {
+		return nil
+	}
 	var v *schema.ValidationError
 	if errors.As(err, &v) {
 		return &argumentError{v}

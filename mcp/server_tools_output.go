@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,11 +41,16 @@ func outputOf[Out any](t *Tool) toolOutput[Out] {
 	}
 	typed := schema.For[Out]()
 	return toolOutput[Out]{schema: typed.Schema, result: func(v *Out) (*CallToolResult, error) {
-		raw, err := typed.Encode(nil, v)
+		buf := shapeBuffers.Get().(*[]byte)
+		defer shapeBuffers.Put(buf)
+		raw, err := typed.Encode((*buf)[:0], v)
 		if err != nil {
 			return nil, outputProblem(err)
 		}
-		return structuredResult(raw), nil
+		if cap(raw) <= maxKeptBuffer {
+			*buf = raw[:0]
+		}
+		return structuredResult(bytes.Clone(raw)), nil
 	}}
 }
 

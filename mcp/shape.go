@@ -166,9 +166,43 @@ func plainContent(rules *era.Rules, b Content) Content { //nolint:gocyclo // one
 
 // shapeToolResult encodes a tool result by hand: it is what most requests end with.
 func (s *Server) shapeToolResult(rules *era.Rules, r *CallToolResult) (json.RawMessage, error) {
+	size := resultSize(r)
+	if size > maxPooledBuffer {
+		return s.appendToolResult(make([]byte, 0, size), rules, r)
+	}
 	buf := shapeBuffers.Get().(*[]byte)
 	defer shapeBuffers.Put(buf)
-	dst := append((*buf)[:0], `{"content":[`...)
+	dst, err := s.appendToolResult((*buf)[:0], rules, r)
+	if err != nil {
+		return nil, err
+	}
+	if cap(dst) <= maxKeptBuffer {
+		*buf = dst[:0]
+	}
+	return bytes.Clone(dst), nil
+}
+
+// resultSize estimates the encoded size of a tool result.
+func resultSize(r *CallToolResult) int {
+	n := 512 + len(r.StructuredContent)
+	for _, b := range r.Content {
+		switch b := b.(type) {
+		case *TextContent:
+			if b != nil {
+				n += len(b.Text) + len(b.Text)/8 + 64
+			}
+		case *ImageContent:
+			n += len(b.Data)*4/3 + 128
+		case *AudioContent:
+			n += len(b.Data)*4/3 + 128
+		}
+	}
+	return n
+}
+
+// appendToolResult appends an encoded tool result.
+func (s *Server) appendToolResult(dst []byte, rules *era.Rules, r *CallToolResult) ([]byte, error) {
+	dst = append(dst, `{"content":[`...)
 	for i, b := range r.Content {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -193,13 +227,7 @@ func (s *Server) shapeToolResult(rules *era.Rules, r *CallToolResult) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	dst = append(dst, '}')
-	*buf = dst[:0]
-	if cap(dst) > maxPooledBuffer {
-		*buf = nil
-		return dst, nil
-	}
-	return bytes.Clone(dst), nil
+	return append(dst, '}'), nil
 }
 
 // appendStamp appends resultType and _meta of a tool result.
@@ -346,8 +374,12 @@ func (s *Server) appendHints(dst []byte, method, ttl, scope string) []byte {
 // shapeBuffers hold what results are built in.
 var shapeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxPooledBuffer is the size beyond which a buffer is not kept.
-const maxPooledBuffer = 64 << 10
+const (
+	// maxPooledBuffer is the size from which a result gets memory of its own at once.
+	maxPooledBuffer = 32 << 10
+	// maxKeptBuffer is the size beyond which a buffer is not kept.
+	maxKeptBuffer = 256 << 10
+)
 
 // appendContent appends one content block.
 func appendContent(dst []byte, b Content) ([]byte, error) {
