@@ -66,10 +66,10 @@ func (s *Server) Serve(ctx context.Context, x *Exchange) (*jsonrpc.Message, int)
 		x.Session.describe(c)
 	}
 	ctx, done := s.track(ctx, x)
+	defer done()
 	result, err := s.run(ctx, c)
 	c.finish()
 	cancelled := errors.Is(context.Cause(ctx), errCancelled)
-	done()
 	switch {
 	case notification:
 		if err != nil {
@@ -79,11 +79,11 @@ func (s *Server) Serve(ctx context.Context, x *Exchange) (*jsonrpc.Message, int)
 	case cancelled:
 		return nil, httpAccepted
 	case err != nil:
-		return s.refusal(m, s.wireError(c, err), s.errorStatus(c, err))
+		return s.refusal(m, s.wireError(ctx, c, err), s.errorStatus(c, err))
 	}
 	raw, err := s.shape(c, result)
 	if err != nil {
-		return s.refusal(m, s.wireError(c, err), httpOK)
+		return s.refusal(m, s.wireError(ctx, c, err), httpOK)
 	}
 	if raw == nil { // a listen stream that its client has closed
 		return nil, httpOK
@@ -132,7 +132,7 @@ type panicError struct {
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // wireError maps what a handler returned to what the peer gets to see, and logs the rest.
-func (s *Server) wireError(c *Call, err error) *Error {
+func (s *Server) wireError(ctx context.Context, c *Call, err error) *Error {
 	var (
 		wire    *Error
 		tool    *ToolError
@@ -152,16 +152,20 @@ func (s *Server) wireError(c *Call, err error) *Error {
 	case errors.Is(err, ErrNotFound):
 		return notFound(c)
 	}
-	s.logFailure(c, err)
+	s.logFailure(ctx, c, err)
 	return errInternal
 }
 
-// logFailure logs an error that is none of the peer's business.
-func (s *Server) logFailure(c *Call, err error) {
+// logFailure logs an error that is none of the peer's business. That a request fails whose context has ended is no news.
+func (s *Server) logFailure(ctx context.Context, c *Call, err error) {
 	log := s.logCall(c)
 	var p *panicError
 	if errors.As(err, &p) {
 		log.Error("mcp: handler panicked", "error", p.Error(), "stack", string(p.stack))
+		return
+	}
+	if ctx.Err() != nil {
+		log.Debug("mcp: request ended before its handler", "error", err, "cause", context.Cause(ctx))
 		return
 	}
 	log.Error("mcp: handler failed", "error", err)

@@ -257,7 +257,7 @@ func (s *Server) callTool(ctx context.Context, c *Call) (any, error) {
 		return result, nil
 	})
 	if err != nil {
-		return s.toolFailure(c, err)
+		return s.toolFailure(ctx, c, err)
 	}
 	return result, nil
 }
@@ -294,7 +294,7 @@ func (e *argumentError) Error() string { return "invalid arguments: " + e.err.Er
 func (e *argumentError) Unwrap() error { return e.err }
 
 // toolFailure makes the answer to a tool call that failed; see ToolError for the rules.
-func (s *Server) toolFailure(c *Call, err error) (any, error) {
+func (s *Server) toolFailure(ctx context.Context, c *Call, err error) (any, error) {
 	var (
 		wire *Error
 		args *argumentError
@@ -317,7 +317,7 @@ func (s *Server) toolFailure(c *Call, err error) (any, error) {
 	case errors.As(err, new(*panicError)):
 		return nil, err
 	default:
-		s.logFailure(c, err)
+		s.logFailure(ctx, c, err)
 		text = errInternal.Message
 	}
 	return &CallToolResult{Content: Text(text), IsError: true}, nil
