@@ -22,6 +22,7 @@ type Handler struct {
 	guard   *guard
 	methods string       // for Allow and CORS
 	era     handshakeEra // nil when only 2026-07-28 is served
+	table   sessionTable // nil when there are no sessions at the server
 	pingers sync.Pool    // of *pinger
 
 	unflushed sync.Once // says once that streams cannot be flushed
@@ -35,6 +36,10 @@ type handshakeEra interface {
 	deliver(w http.ResponseWriter, r *http.Request, p *post)
 	// batch serves an array of messages.
 	batch(w http.ResponseWriter, r *http.Request, p *post)
+}
+
+// sessionTable is what sessions that the server keeps add further.
+type sessionTable interface {
 	get(w http.ResponseWriter, r *http.Request, principal *mcp.Principal)
 	delete(w http.ResponseWriter, r *http.Request, principal *mcp.Principal)
 	// close ends all sessions and waits until ctx ends for their calls.
@@ -60,8 +65,8 @@ func newHandler(srv *mcp.Server, o *Options) (*Handler, error) {
 	if servesHandshake(srv) {
 		h.era = newHandshakeEra(h)
 	}
-	if h.era != nil && !h.opts.Sessions.Stateless {
-		h.methods = "GET, POST, DELETE"
+	if table, ok := h.era.(sessionTable); ok {
+		h.table, h.methods = table, "GET, POST, DELETE"
 	}
 	return h, nil
 }
@@ -120,10 +125,10 @@ func Mount(mux *http.ServeMux, path string, h http.Handler) {
 // Close ends all sessions of the handshake era and their streams, and waits for their running calls until ctx ends; the error is
 // then its cause. Requests of 2026-07-28 belong to the http.Server, whose Shutdown waits for them.
 func (h *Handler) Close(ctx context.Context) error {
-	if h.era == nil {
+	if h.table == nil {
 		return nil
 	}
-	return h.era.close(ctx)
+	return h.table.close(ctx)
 }
 
 // ServeHTTP answers one HTTP request.
@@ -132,14 +137,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	sessions := h.era != nil && !h.opts.Sessions.Stateless
 	switch {
 	case r.Method == http.MethodPost:
 		h.post(w, r, principal)
-	case r.Method == http.MethodGet && sessions:
-		h.era.get(w, r, principal)
-	case r.Method == http.MethodDelete && sessions:
-		h.era.delete(w, r, principal)
+	case r.Method == http.MethodGet && h.table != nil:
+		h.table.get(w, r, principal)
+	case r.Method == http.MethodDelete && h.table != nil:
+		h.table.delete(w, r, principal)
 	default:
 		h.methodNotAllowed(w)
 	}

@@ -20,14 +20,15 @@ import (
 type legacy struct {
 	h     *Handler
 	table *sessions
-	calls sync.WaitGroup // requests being served, which outlive their HTTP exchange
+	calls *work // requests being served, which outlive their HTTP exchange
+	once  sync.Once
 }
 
 func newHandshakeEra(h *Handler) handshakeEra {
 	if h.opts.Sessions.Stateless {
 		return newStateless(h)
 	}
-	return &legacy{h: h, table: newSessions(h)}
+	return &legacy{h: h, table: newSessions(h), calls: newWork()}
 }
 
 // Errors of the session rules.
@@ -153,7 +154,7 @@ type trackKey struct{}
 func (l *legacy) request(w http.ResponseWriter, r *http.Request, p *post, s *session) {
 	t, over := l.open(p, s)
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
-	l.calls.Go(func() {
+	l.calls.do(func() {
 		defer l.table.done(s, 1)
 		reply, status := l.h.srv.Serve(ctx, &p.x)
 		t.answer(p, reply, status)
@@ -246,10 +247,11 @@ func (l *legacy) delete(w http.ResponseWriter, r *http.Request, principal *mcp.P
 // close ends all sessions and waits for their calls.
 func (l *legacy) close(ctx context.Context) error {
 	l.table.close()
+	l.once.Do(l.calls.end)
 	done := make(chan struct{})
 	go func() { // ends with the calls, whose contexts are cancelled
 		defer close(done)
-		l.calls.Wait()
+		l.calls.wait()
 	}()
 	select {
 	case <-done:

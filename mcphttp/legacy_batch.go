@@ -50,7 +50,7 @@ func (l *legacy) batch(w http.ResponseWriter, r *http.Request, p *post) {
 	}
 	t, over := l.open(p, s)
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
-	l.calls.Go(func() {
+	l.calls.do(func() {
 		defer l.table.done(s, len(b.requests))
 		b.serveQuiet(ctx)
 		b.serveRequests(ctx)

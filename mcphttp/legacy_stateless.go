@@ -183,16 +183,3 @@ func (s *stateless) deliver(w http.ResponseWriter, _ *http.Request, p *post) {
 	p.release()
 	s.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errNothingAsked)
 }
-
-// get is never reached: the handler takes POST alone when sessions are stateless.
-func (s *stateless) get(w http.ResponseWriter, _ *http.Request, _ *mcp.Principal) {
-	s.h.methodNotAllowed(w)
-}
-
-// delete is never reached either.
-func (s *stateless) delete(w http.ResponseWriter, _ *http.Request, _ *mcp.Principal) {
-	s.h.methodNotAllowed(w)
-}
-
-// close has nothing to end.
-func (s *stateless) close(context.Context) error { return nil }

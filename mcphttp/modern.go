@@ -28,12 +28,11 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, p *post) {
 
 // serveNotification serves a notification, which has no answer but that it was taken.
 func (h *Handler) serveNotification(w http.ResponseWriter, r *http.Request, p *post) {
-	reply, status := h.srv.Serve(r.Context(), &p.x)
-	if reply != nil && reply.Error != nil {
-		h.answerError(w, status, jsonrpc.ID{}, reply.Error)
-		return
+	_, status := h.srv.Serve(r.Context(), &p.x)
+	if status < http.StatusBadRequest {
+		status = http.StatusAccepted
 	}
-	w.WriteHeader(http.StatusAccepted)
+	w.WriteHeader(status)
 }
 
 // finish ends an exchange with its response: as the last event when the stream has begun or the client takes nothing else, as JSON
