@@ -84,11 +84,19 @@ func TestForm(t *testing.T) {
 	if _, err := bothWays(t, map[string]any{"seat": `{"class":"third"}`}, h); err == nil {
 		t.Error("an answer that never fits is taken")
 	}
-	_, err := bothWays(t, nil, func(ctx context.Context, call *mcp.Call) (any, error) {
+}
+
+func TestCaseF22NestedForms(t *testing.T) {
+	nested := func(ctx context.Context, call *mcp.Call) (any, error) {
 		return ask.Form[struct{ Nested struct{ X int } }](ctx, call, "x", "?")
-	})
-	if err == nil || !strings.Contains(err.Error(), "Nested") {
-		t.Errorf("a type that is no form: %v", err)
+	}
+	list := func(ctx context.Context, call *mcp.Call) (any, error) {
+		return ask.Form[struct{ Nested []struct{ X int } }](ctx, call, "x", "?")
+	}
+	for _, handler := range []mcp.Handler{nested, list} {
+		if _, err := bothWays(t, nil, handler); err == nil || !strings.Contains(err.Error(), "Nested") {
+			t.Errorf("a type that is no form: %v", err)
+		}
 	}
 }
 

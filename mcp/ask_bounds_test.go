@@ -173,7 +173,7 @@ func checkNeed(t *testing.T, d *desk, caps string, result any, err error, need s
 	}
 }
 
-func TestOlderRevisionsWithoutAWayBack(t *testing.T) {
+func TestCaseF13OlderRevisionsWithoutAWayBack(t *testing.T) {
 	for _, rev := range []Revision{Revision20241105, Revision20250326, Revision20250618, Revision20251125} {
 		d := newDesk(t, nil)
 		c := newScriptedCall(&CallOptions{Revision: rev, Name: "book"}, d.rt, nil, nil)
@@ -303,7 +303,7 @@ func TestUndeclaredQuestionsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestSampleAndRoots(t *testing.T) {
+func TestCaseU11AndTheOtherKinds(t *testing.T) {
 	d := newDesk(t, nil)
 	h := func(ctx context.Context, c *Call) (any, error) {
 		out, err := c.AskAll(ctx,

@@ -130,7 +130,7 @@ func TestAnswersWithoutState(t *testing.T) {
 	d.input(result, err, "c")
 }
 
-func TestInvalidAnswersAreAskedAgain(t *testing.T) {
+func TestCaseF05AndF07InvalidAnswersAreAskedAgain(t *testing.T) {
 	d := newDesk(t, nil)
 	yes := &Question{Key: "ok", Kind: AskForm, Message: "Sure?", Form: mustForm(t,
 		`{"type":"object","properties":{"approved":{"type":"boolean"},"age":{"type":"integer"}},"required":["approved"]}`)}

@@ -258,7 +258,7 @@ func TestCaseF20StatelessSessions(t *testing.T) {
 	}
 }
 
-func TestURLElicitationRequired(t *testing.T) {
+func TestCaseU02URLElicitationRequired(t *testing.T) {
 	store := mcp.NewMemoryStore(0)
 	s := newServer(t, &mcp.ServerOptions{Ask: &mcp.AskOptions{Store: store}})
 	addAskers(s.Server)
@@ -306,5 +306,27 @@ func TestCaseU10ModernHasNoOldSignals(t *testing.T) {
 	want(t, got, `"code":-32021`, `"requiredCapabilities":{"elicitation":{"url":{}}}`)
 	if status != 400 {
 		t.Errorf("status %d", status)
+	}
+}
+
+// A question goes out on the stream of the call that asks it, and nowhere else.
+func TestCaseF21EachQuestionOnItsOwnStream(t *testing.T) {
+	s := newServer(t, nil)
+	addAskers(s.Server)
+	l, one := openAsked(t, s, "2025-11-25", `{"elicitation":{}}`, nil, func(string, string) string { return `"result":{"action":"accept"}` })
+	two := &person{session: l.session, answer: one.answer}
+	quiet := &legacy{t: t, s: s, session: l.session, id: 100}
+	var wg sync.WaitGroup
+	wg.Go(func() { l.callTool(one, "name") })
+	wg.Go(func() { quiet.callTool(two, "name") })
+	wg.Wait()
+	two.wg.Wait()
+	if a, b := len(one.questions()), len(two.questions()); a != 1 || b != 1 {
+		t.Errorf("%d and %d questions on the two streams", a, b)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := l.session.Next(ctx); err == nil {
+		t.Errorf("on the session's own stream: %+v", m)
 	}
 }
