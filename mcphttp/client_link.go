@@ -32,7 +32,7 @@ type link struct {
 	mu      sync.Mutex
 	closed  bool
 	running map[*linkExchange]struct{}
-	wg      sync.WaitGroup // of running
+	idle    chan struct{} // closed when nothing is running any more after Close
 }
 
 // A linkExchange is a piece of work of a link that its Close ends and waits for.
@@ -44,7 +44,7 @@ type linkExchange struct {
 }
 
 func newLink(e *endpoint, to mcp.Receiver) *link {
-	return &link{endpoint: e, to: to, running: make(map[*linkExchange]struct{})}
+	return &link{endpoint: e, to: to, running: make(map[*linkExchange]struct{}), idle: make(chan struct{})}
 }
 
 // errLinkClosed is what calls get once Close was called.
@@ -62,7 +62,6 @@ func (l *link) begin(ctx context.Context) (context.Context, *linkExchange, error
 		return nil, nil, errLinkClosed
 	}
 	l.running[x] = struct{}{}
-	l.wg.Add(1)
 	x.forget = context.AfterFunc(ctx, cancel)
 	return own, x, nil
 }
@@ -72,9 +71,11 @@ func (l *link) end(x *linkExchange) {
 	x.forget()
 	x.cancel()
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	delete(l.running, x)
-	l.mu.Unlock()
-	l.wg.Done()
+	if l.closed && len(l.running) == 0 {
+		close(l.idle)
+	}
 }
 
 // leave ends an exchange whose answer was had although its body may not be at its end yet. The caller does not wait for the rest. Where
@@ -248,22 +249,42 @@ func (l *link) AuthContext() string {
 	return ""
 }
 
-// Close implements [mcp.Link].
+// Close implements [mcp.Link]. Both parts of it, the end of what is running and the farewell to the server, are bounded by
+// DialOptions.CloseTimeout.
 func (l *link) Close() error {
-	l.mu.Lock()
-	first := !l.closed
-	l.closed = true
-	for x := range l.running {
-		x.cancel()
-	}
-	l.mu.Unlock()
-	l.wg.Wait()
-	if !first {
+	if !l.shut() {
+		<-l.idle
 		return nil
+	}
+	timer := time.NewTimer(l.opts.CloseTimeout)
+	defer timer.Stop()
+	var late error
+	select {
+	case <-l.idle:
+	case <-timer.C:
+		late = fmt.Errorf("mcphttp: closing: requests did not end within %v of being cancelled; a RoundTripper or receiver ignores its context",
+			l.opts.CloseTimeout)
 	}
 	err := l.endSession()
 	if l.owned {
 		l.client.CloseIdleConnections()
 	}
-	return err
+	return errors.Join(late, err)
+}
+
+// shut lets nothing begin any more and cancels what is running. It reports whether it was the first to do so.
+func (l *link) shut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.closed = true
+	for x := range l.running {
+		x.cancel()
+	}
+	if len(l.running) == 0 {
+		close(l.idle)
+	}
+	return true
 }

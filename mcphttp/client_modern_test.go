@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
@@ -345,4 +347,32 @@ func TestConnectionReuse(t *testing.T) {
 	if len(peers) > 3 { // a stream's connection may still be read to its end when the next request begins
 		t.Errorf("50 requests took %d connections", len(peers))
 	}
+}
+
+// Close is bounded whatever a RoundTripper does.
+func TestCloseBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		d := dialURL(t, "http://h.test/", &mcphttp.DialOptions{
+			CloseTimeout: time.Second,
+			Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				<-stuck // whatever happens to the context
+				return nil, errors.New("late")
+			})},
+		})
+		failed := make(chan error, 1)
+		go func() {
+			_, err := d.modern(mcp.MethodToolsCall)
+			failed <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		if err := d.Close(); err == nil || !strings.Contains(err.Error(), "within 1s") || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		close(stuck)
+		if err := <-failed; !errors.Is(err, mcp.ErrClosed) {
+			t.Error(err)
+		}
+	})
 }
