@@ -66,6 +66,13 @@ func (ss *Session) Revision() Revision {
 	return ss.rev
 }
 
+// Closed reports whether the session has been closed, by its front end or by a handler.
+func (ss *Session) Closed() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.closed
+}
+
 // Idle reports whether nothing is being served and no answer awaited.
 func (ss *Session) Idle() bool {
 	ss.mu.Lock()

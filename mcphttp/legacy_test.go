@@ -359,3 +359,57 @@ func (s *site) openDirect() string {
 	serve(plainPost(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).with("Mcp-Session-Id", id))
 	return id
 }
+
+func TestCaseN13SessionClosedFromWithin(t *testing.T) {
+	srv, g := newServer(nil)
+	sessions := make(chan *mcp.Session, 1)
+	mcp.AddTool(srv, &mcp.Tool{Name: "close"}, func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		return "", c.Session().Close()
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "session"}, func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		sessions <- c.Session()
+		return "", nil
+	})
+	s := serveServer(t, srv, g, nil)
+	for _, end := range []func(c *legacyClient){
+		func(c *legacyClient) { s.ask(c.call("1", "close", `{}`)) },
+		func(c *legacyClient) {
+			s.ask(c.call("1", "session", `{}`))
+			if err := (<-sessions).Close(); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		c := s.open("2025-11-25")
+		ev, _ := c.follow("")
+		ev.next()
+		within(t, "the end of the session", func() {
+			end(c)
+			ev.end()
+		})
+		if a := s.ask(c.call("2", "echo", `{"text":"x"}`)); a.status != 404 {
+			t.Errorf("afterwards: %d", a.status)
+		}
+	}
+}
+
+func TestCaseC01CancelAtTheEndOfACall(t *testing.T) {
+	s := serveSite(t, nil)
+	c := s.open("2025-11-25")
+	for i := range 200 {
+		id := strconv.Itoa(i)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if a := s.ask(c.call(id, "echo", `{"text":"x"}`)); strings.Count(a.body, `"id":`+id) > 1 {
+				t.Errorf("two answers: %s", a.body)
+			}
+		})
+		wg.Go(func() {
+			s.ask(c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`))
+		})
+		wg.Wait()
+	}
+	if a := s.ask(c.call("999", "echo", `{"text":"alive"}`)); !strings.Contains(a.body, "alive") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}

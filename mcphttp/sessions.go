@@ -114,7 +114,7 @@ func (t *sessions) acquire(id string, p *mcp.Principal) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.byID[id]
-	if s == nil || !s.principal.Same(p) {
+	if s == nil || !s.principal.Same(p) || s.core.Closed() {
 		return nil
 	}
 	s.active++
@@ -211,6 +211,9 @@ func (t *sessions) sweep() {
 
 // overLocked reports whether a session has expired.
 func (t *sessions) overLocked(s *session, now time.Time) bool {
+	if s.core.Closed() {
+		return true
+	}
 	if s.active > 0 {
 		return false
 	}
