@@ -15,10 +15,10 @@
 //
 // # The way of a request
 //
-//	 line or POST ── Exchange ── Server.Admit ── Server.Serve ── middleware ── Handler ── Call.Ask
-//	                               │ params read once,                             │
-//	                               │ revision decided,      response ── shape ◄────┘
-//	                               │ headers compared                (what the revision wants)
+//	line or POST ── Exchange ── Server.Admit ── Server.Serve ── middleware ── Handler ── Call.Ask
+//	                              │ params read once,                             │
+//	                              │ revision decided,      response ── shape ◄────┘
+//	                              │ headers compared                (what the revision wants)
 //
 // The core is stateless. A 2026-07-28 request carries all that is known about its client; the older revisions agree on it in a
 // handshake and keep it in a [Session], which fills the same [Call]. The build tag mcp_modern_only leaves the older ones out.

@@ -24,7 +24,7 @@ func TestServerStdioChild(t *testing.T) {
 	}
 	s := mcp.NewServer("child", "1", nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "print"}, func(context.Context, *mcp.Call, struct{}) (string, error) {
-		fmt.Println("stray print")                                 //nolint:forbidigo // what the test is about
+		fmt.Println("stray print")
 		cmd := exec.Command("sh", "-c", "echo stray child")        // inherits what os.Stdout is now
 		cmd.Stdout = os.Stdout                                     //
 		f := os.NewFile(1, "fd1")                                  // what C code would print to
