@@ -21,6 +21,14 @@
 //
 // [NewSSEHandler] is the older HTTP+SSE transport, for clients that know nothing else.
 //
+// # The client side
+//
+//	c, err := mcp.Connect(ctx, mcphttp.Dial("https://travel.example/mcp"), nil)
+//
+// [Dial] speaks whatever the server does: exchanges that stand for themselves, sessions with their standalone stream and with streams
+// that are picked up again where they broke, or HTTP+SSE. No failed exchange ends a link, and nothing that may have run is sent twice.
+// Credentials plug in by the Transport of [DialOptions.Client]; they never follow a redirect to another origin.
+//
 // Specification: basic/transports/streamable-http (2026-07-28), basic/transports (before).
 //
 // # Safe by default
