@@ -31,7 +31,8 @@ func (c *Call) checkKind(q *Question) error {
 		exists, declared = rules.Elicitation.Form, caps.Elicitation.HasForm()
 		needs.Elicitation = &ElicitationCapability{Form: &Supported{}}
 	case AskURL:
-		exists, declared = rules.Elicitation.URL, caps.Elicitation.HasURL()
+		draft := c.usesDraft()
+		exists, declared = rules.Elicitation.URL || draft, caps.Elicitation.HasURL() || draft
 		needs.Elicitation = &ElicitationCapability{URL: &Supported{}}
 	case AskSample:
 		withTools := q.Sample != nil && (len(q.Sample.Tools) > 0 || q.Sample.ToolChoice != nil)

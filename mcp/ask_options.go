@@ -37,6 +37,9 @@ type AskOptions struct {
 	// Hold is how long [Call.Await] holds a request of a 2026-07-28 client before it asks it to try again. The default is 45 seconds;
 	// common clients give up after 60.
 	Hold time.Duration
+	// InteractionDraft has clients of the handshake era that speak the User Interaction draft of June 2025, the forerunner of URL
+	// questions, asked in its way (interaction/create, type "ua") when they cannot be asked otherwise. The default is off.
+	InteractionDraft bool
 	// Strict refuses questions with a link in their text. The default is to log them.
 	Strict bool
 }
@@ -64,6 +67,7 @@ type askRuntime struct {
 	maxState     int
 	hold         time.Duration
 	strict       bool
+	draft        bool
 	log          *slog.Logger
 	limit        askLimiter
 	once         onceLog
@@ -78,7 +82,7 @@ func newAskRuntime(name string, o *AskOptions, log *slog.Logger) (*askRuntime, e
 		o = &AskOptions{}
 	}
 	r := &askRuntime{
-		keys: o.Keys, audience: o.Audience, store: o.Store, strict: o.Strict, log: log, draining: make(chan struct{}),
+		keys: o.Keys, audience: o.Audience, store: o.Store, strict: o.Strict, draft: o.InteractionDraft, log: log, draining: make(chan struct{}),
 		lifetime: o.Lifetime, hold: o.Hold,
 		maxRounds: o.MaxRounds, maxWaits: o.MaxWaits, maxQuestions: o.MaxQuestions, maxState: o.MaxState,
 	}

@@ -62,7 +62,10 @@ func (sessionAsker) ask(ctx context.Context, c *Call, q *Question) (*Answer, err
 // askOnStream puts the question once.
 func (c *Call) askOnStream(ctx context.Context, q *Question, problem error) (*Answer, error) {
 	id := ""
-	if q.Kind == AskURL {
+	switch {
+	case q.Kind == AskURL && c.usesDraft():
+		return c.interact(ctx, q)
+	case q.Kind == AskURL:
 		id = c.openURL(q)
 	}
 	method, params, err := c.questionRequest(q, reworded(q.Message, problem), id)
@@ -273,19 +276,24 @@ func (c *Call) forgetHandshake(ctx context.Context, run *askRun) {
 func (c *Call) openURL(q *Question) string {
 	id := q.elicitationID()
 	if c.rev.Rules().Elicitation.CompleteNotice {
-		c.asks().urls.add(id, c.exchange.Session)
+		c.asks().urls.add(id, c.exchange.Session, false)
 	}
 	return id
 }
 
 // CompleteElicitation tells the client that was asked to open a URL that what it was asked for there is finished
-// (notifications/elicitation/complete of 2025-11-25). id is [Question.ID], or [Answer.ID] where the question had none. It goes to the
-// session that was asked, and to nobody else; sent is false when there is nothing to tell: the id is unknown, was completed before,
-// the session is over, or the client was asked at a revision that has no such notice.
+// (notifications/elicitation/complete of 2025-11-25; progress of interaction/track in the User Interaction draft). id is
+// [Question.ID], or [Answer.ID] where the question had none. It goes to the session that was asked, and to nobody else; sent is false
+// when there is nothing to tell: the id is unknown, was completed before, the session is over, or the client was asked at a revision
+// that has no such notice.
 func (s *Server) CompleteElicitation(id string) (sent bool, err error) {
-	session := s.asks.urls.take(id)
-	if session == nil {
+	u := s.asks.urls.complete(id)
+	if u == nil {
 		return false, nil
+	}
+	session := u.session.Value()
+	if session == nil || u.draft {
+		return session != nil, nil
 	}
 	if err := session.Notify(NotificationElicitationComplete, &ElicitationCompleteParams{ElicitationID: id}); err != nil {
 		return false, fmt.Errorf("mcp: telling that elicitation %q is complete: %w", clip(id, 40), err)

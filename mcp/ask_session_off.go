@@ -18,6 +18,10 @@ func (nobody) ask(_ context.Context, _ *Call, q *Question) (*Answer, error) {
 	return nil, &unavailableError{key: q.Key, kind: q.Kind, reason: "this build serves 2026-07-28 only"}
 }
 
+func (c *Call) usesDraft() bool { return false }
+
+func (s *Server) serveDraft() error { return nil }
+
 func (c *Call) lastingSession() *Session { return nil }
 
 func (c *Call) resumeHandshake(context.Context) error { return nil }

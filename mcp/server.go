@@ -146,7 +146,7 @@ func NewServer(name, version string, o *ServerOptions) *Server {
 	}
 	var badAsk error
 	s.asks, badAsk = newAskRuntime(name, o.Ask, s.log)
-	s.check = errors.Join(s.applyOptions(), badAsk)
+	s.check = errors.Join(s.applyOptions(), badAsk, s.serveDraft())
 	s.stamp.init(&s.info, &s.options)
 	s.chain.Store(&chain{handler: s.handle})
 	s.drain.init()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -39,7 +40,8 @@ type Session struct {
 	resources map[string]struct{}
 	pending   map[jsonrpc.ID]*pendingRequest
 
-	feed feed
+	draft atomic.Bool // the client speaks the User Interaction draft; see ask_draft.go
+	feed  feed
 }
 
 // pendingRequest is a request to the client that waits for its answer.
