@@ -201,9 +201,12 @@ func (c *Client) legParams(terms *agreement, call *outCall, more []member) (json
 		meta = setMember(meta, MetaProgressToken, call.id.AppendJSON(nil))
 	}
 	if !terms.rules.Handshake {
-		own, err := c.identity(terms.rev, call.asker)
-		if err != nil {
-			return nil, err
+		own := terms.own
+		if call.asker != c.opts.Interactor {
+			var err error
+			if own, err = c.identity(terms.rev, call.asker); err != nil {
+				return nil, err
+			}
 		}
 		for _, m := range own {
 			meta = setMember(meta, m.name, m.value)

@@ -35,8 +35,9 @@ type agreement struct {
 	rev     Revision
 	rules   *era.Rules
 	server  ServerInfo
-	mirrors bool // requests are repeated in HTTP headers
-	serial  int  // counts handshakes over the link, from 1
+	mirrors bool     // requests are repeated in HTTP headers
+	serial  int      // counts handshakes over the link, from 1
+	own     []member // what every request says about the client, for the client's own interactor (2026-07-28)
 }
 
 func newConnection(c *Client) *connection {
@@ -63,6 +64,13 @@ func (n *connection) open(ctx context.Context) error {
 func (n *connection) agree(rev Revision, server ServerInfo) {
 	server.Revision = rev
 	a := &agreement{rev: rev, rules: rev.Rules(), server: server, serial: 1}
+	if !a.rules.Handshake {
+		own, err := n.client.identity(rev, n.client.opts.Interactor)
+		if err != nil { // the probe has encoded the same a moment ago
+			n.client.log.Error("mcp: encoding what requests say about the client", "err", err)
+		}
+		a.own = own
+	}
 	if h, ok := n.link.(HeaderLink); ok {
 		a.mirrors = h.MirrorsHeaders(rev)
 	}

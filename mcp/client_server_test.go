@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,7 @@ func bookingServer(t *testing.T) *mcp.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mcp.NewServer("travel", "1", nil)
+	s := mcp.NewServer("travel", "1", &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	mcp.AddTool(s, &mcp.Tool{Name: "book"}, func(ctx context.Context, call *mcp.Call, in bookIn) (bookOut, error) {
 		if err := call.Progress(ctx, 1, 2, "asking"); err != nil {
 			return bookOut{}, err

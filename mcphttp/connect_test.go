@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func travelServer(t *testing.T) *mcp.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mcp.NewServer("travel", "1", nil)
+	s := mcp.NewServer("travel", "1", &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	mcp.AddTool(s, &mcp.Tool{Name: "book"}, func(ctx context.Context, call *mcp.Call, in struct {
 		From string `json:"from" header:"From"`
 	}) (string, error) {
