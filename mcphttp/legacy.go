@@ -172,11 +172,23 @@ func (l *legacy) open(p *post, s *session) (*track, chan struct{}) {
 		p.sink.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(0), l.table.opts().RetryAfter) }
 	}
 	t.out.Store(&p.sink)
+	p.x.Stream = noStream{}
 	if p.accepts&acceptsSSE != 0 {
 		p.x.Stream = t
 		p.sink.keepAlive()
 	}
 	return t, over
+}
+
+// noStream is the stream of a client that takes JSON alone. It loses what belongs to the call, and refuses questions, whose answers
+// would be waited for in vain.
+type noStream struct{}
+
+func (noStream) Send(_ context.Context, m *jsonrpc.Message) error {
+	if m.Kind() == jsonrpc.Request {
+		return fmt.Errorf("%w: it accepts application/json alone, and a question needs a stream", mcp.ErrUnavailable)
+	}
+	return nil
 }
 
 // carry waits until the HTTP response is complete, was closed, or lost its client.

@@ -321,6 +321,12 @@ func TestServerRequestsOnTheCallsStream(t *testing.T) {
 	if a := s.ask(c.post(`{"jsonrpc":"2.0","id":99,"result":{}}`)); a.status != 202 {
 		t.Errorf("a stray answer got %d", a.status)
 	}
+	if a := s.ask(c.call("9", "roots", `{}`).with("Accept", "application/json")); !strings.Contains(a.body, "a question needs a stream") {
+		t.Errorf("E17: a client without a stream: %s", a.body)
+	}
+	if a := s.ask(c.call("10", "progress", `{}`).with("Accept", "application/json")); !strings.Contains(a.body, "done") {
+		t.Errorf("a client without a stream: %s", a.body)
+	}
 }
 
 func TestInFlightCap(t *testing.T) {

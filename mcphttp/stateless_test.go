@@ -163,3 +163,17 @@ func TestStatelessDisconnectIsNotCancel(t *testing.T) {
 		}
 	})
 }
+
+func TestStatelessSessionAsksByError(t *testing.T) {
+	srv, g := newServer(nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "visit"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		_, err := c.Ask(ctx, &mcp.Question{Key: "k", Kind: mcp.AskURL, Message: "Please visit.", URL: "https://x.example/1"})
+		return "visited", err
+	})
+	s := serveServer(t, srv, g, &mcphttp.Options{Sessions: &mcphttp.SessionOptions{Stateless: true}})
+	body := strings.Replace(initBody("2025-11-25"), `"capabilities":{}`, `"capabilities":{"elicitation":{"url":{}}}`, 1)
+	c := &legacyClient{site: s, rev: "2025-11-25", id: s.ask(plainPost(body)).header.Get("Mcp-Session-Id")}
+	if a := s.ask(c.call("1", "visit", `{}`)); !strings.Contains(a.body, "-32042") || !strings.Contains(a.body, "https://x.example/1") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
