@@ -23,39 +23,43 @@ func (e *unavailableError) Unwrap() error { return ErrUnavailable }
 
 // checkKind reports whether the client can be asked a question of that kind at all.
 func (c *Call) checkKind(q *Question) error {
-	rules, caps := c.rev.Rules(), c.ClientCapabilities()
-	var exists, declared bool
-	needs := new(ClientCapabilities)
-	switch q.Kind {
-	case AskForm:
-		exists, declared = rules.Elicitation.Form, caps.Elicitation.HasForm()
-		needs.Elicitation = &ElicitationCapability{Form: &Supported{}}
-	case AskURL:
-		draft := c.usesDraft()
-		exists, declared = rules.Elicitation.URL || draft, caps.Elicitation.HasURL() || draft
-		needs.Elicitation = &ElicitationCapability{URL: &Supported{}}
-	case AskSample:
-		withTools := q.Sample != nil && (len(q.Sample.Tools) > 0 || q.Sample.ToolChoice != nil)
-		exists, declared = !withTools || rules.SamplingTools, canSample(caps, withTools)
-		needs.Sampling = &SamplingCapability{}
-		if withTools {
-			needs.Sampling.Tools = &Supported{}
-		}
-	case AskRoots:
-		exists, declared = true, caps.Roots != nil
-		needs.Roots = &RootsCapability{}
-	}
+	exists, declared, needs := c.kindNeeds(q)
 	switch {
 	case !exists:
 		return &unavailableError{key: q.Key, kind: q.Kind, reason: "revision " + c.rev.String() + " has no such question"}
 	case !declared:
 		return &unavailableError{key: q.Key, kind: q.Kind, needs: needs, reason: "the client did not declare the capability"}
-	case q.Kind == AskForm && q.Form != nil && !rules.Elicitation.Multi:
+	case q.Kind == AskForm && q.Form != nil && !c.rev.Rules().Elicitation.Multi:
 		if _, err := q.Form.Schema(dialectOf(c.rev)); errors.Is(err, form.ErrInexpressible) {
 			return &unavailableError{key: q.Key, kind: q.Kind, reason: err.Error()}
 		}
 	}
 	return nil
+}
+
+// kindNeeds says whether the revision has such questions, whether the client declared that it can be asked them, and what it would
+// have to declare.
+func (c *Call) kindNeeds(q *Question) (exists, declared bool, needs *ClientCapabilities) {
+	rules, caps := c.rev.Rules(), c.ClientCapabilities()
+	switch q.Kind {
+	case AskForm:
+		needs = &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &Supported{}}}
+		return rules.Elicitation.Form, caps.Elicitation.HasForm(), needs
+	case AskURL:
+		needs = &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &Supported{}}}
+		draft := c.usesDraft()
+		return rules.Elicitation.URL || draft, caps.Elicitation.HasURL() || draft, needs
+	case AskSample:
+		withTools := q.Sample != nil && (len(q.Sample.Tools) > 0 || q.Sample.ToolChoice != nil)
+		needs = &ClientCapabilities{Sampling: &SamplingCapability{}}
+		if withTools {
+			needs.Sampling.Tools = &Supported{}
+		}
+		return !withTools || rules.SamplingTools, canSample(caps, withTools), needs
+	case AskRoots:
+		return true, caps.Roots != nil, &ClientCapabilities{Roots: &RootsCapability{}}
+	}
+	return false, false, nil
 }
 
 func canSample(caps *ClientCapabilities, withTools bool) bool {
