@@ -38,19 +38,18 @@ func mediaType(resp *http.Response) string {
 
 // answer reads the answer to a request up to the response in it.
 func (l *link) answer(ctx context.Context, x *linkExchange, req *mcp.Outgoing, p *posting, resp *http.Response) (*jsonrpc.Message, error) {
-	switch {
-	case !accepted(resp):
-		defer l.closeBody(resp)
-		m, err := l.refused(resp, p)
-		if m != nil {
-			m.ID = req.ID
-		}
-		return m, err
-	case mediaType(resp) == "text/event-stream":
+	if accepted(resp) && mediaType(resp) == "text/event-stream" {
 		return l.streamed(ctx, x, req, resp)
 	}
 	defer l.closeBody(resp)
-	return l.plain(ctx, req, resp)
+	if accepted(resp) {
+		return l.plain(ctx, req, resp)
+	}
+	m, err := l.refused(resp, p)
+	if m != nil {
+		m.ID = req.ID
+	}
+	return m, err
 }
 
 // streamed reads a response that comes on a stream.
@@ -61,10 +60,12 @@ func (l *link) streamed(ctx context.Context, x *linkExchange, req *mcp.Outgoing,
 		l.leave(x, resp)
 		return m, nil
 	}
-	l.closeBody(resp)
 	if ctx.Err() == nil && t.resumable(err) && req.Revision.Rules().HTTP.Resumable {
+		l.closeBody(resp)
 		return l.resume(ctx, x, req, t)
 	}
+	x.cancel() // first, as in discard
+	l.closeBody(resp)
 	return nil, broken(resp.StatusCode, t, err)
 }
 

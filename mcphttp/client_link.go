@@ -22,7 +22,8 @@ const (
 	linkDrainBytes = 64 << 10
 )
 
-// A link is the [mcp.Link] over HTTP, also a [mcp.HeaderLink] and [mcp.AuthLink]. Nothing in it depends on one exchange: whatever fails, fails alone.
+// A link is the [mcp.Link] over HTTP, also a [mcp.HeaderLink] and [mcp.AuthLink]. Nothing in it depends on one exchange: whatever fails,
+// fails alone.
 type link struct {
 	*endpoint
 	to  mcp.Receiver
@@ -224,8 +225,8 @@ func (l *link) send(ctx context.Context, x *linkExchange, m *jsonrpc.Message) er
 		l.leave(x, resp)
 		return nil
 	}
+	defer l.closeBody(resp)
 	refusal, err := l.refused(resp, p)
-	l.closeBody(resp)
 	if err == nil {
 		err = &mcp.TransportError{Status: resp.StatusCode, Err: refusal.Error}
 	}
@@ -252,10 +253,7 @@ func (l *link) AuthContext() string {
 // Close implements [mcp.Link]. Both parts of it, the end of what is running and the farewell to the server, are bounded by
 // DialOptions.CloseTimeout.
 func (l *link) Close() error {
-	if !l.shut() {
-		<-l.idle
-		return nil
-	}
+	first := l.shut()
 	timer := time.NewTimer(l.opts.CloseTimeout)
 	defer timer.Stop()
 	var late error
@@ -264,6 +262,9 @@ func (l *link) Close() error {
 	case <-timer.C:
 		late = fmt.Errorf("mcphttp: closing: requests did not end within %v of being cancelled; a RoundTripper or receiver ignores its context",
 			l.opts.CloseTimeout)
+	}
+	if !first {
+		return late
 	}
 	err := l.endSession()
 	if l.owned {
