@@ -114,7 +114,7 @@ func (t *track) finish(plain *plainAnswer, replies ...*jsonrpc.Message) {
 	out := t.out.Load()
 	switch {
 	case out != nil && plain != nil && out.answerPlain(plain),
-		out == nil && !t.begun: // the client went away before it learned an event id: it cannot come back
+		!t.begun && (out == nil || out.neverBegan()): // the client went away before it learned an event id: it cannot come back
 		t.endLocked(out)
 		t.sess.forget(t)
 		return

@@ -123,7 +123,9 @@ func Mount(mux *http.ServeMux, path string, h http.Handler) {
 }
 
 // Close ends all sessions of the handshake era and their streams, and waits for their running calls until ctx ends; the error is
-// then its cause. Requests of 2026-07-28 belong to the http.Server, whose Shutdown waits for them.
+// then its cause. Requests of 2026-07-28 belong to the http.Server, whose Shutdown waits for them. A program that runs its own
+// http.Server loses least when it calls [mcp.Server.Shutdown] first, which lets calls finish and ends streams properly, then Close,
+// then the Shutdown of the http.Server; [Serve] does all of it.
 func (h *Handler) Close(ctx context.Context) error {
 	if h.table == nil {
 		return nil

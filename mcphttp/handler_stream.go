@@ -209,6 +209,13 @@ func (s *sink) hasBegun() bool {
 	return s.started
 }
 
+// neverBegan reports whether the sink was closed before the client has seen anything of it.
+func (s *sink) neverBegan() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed && !s.started
+}
+
 // answerPlain closes the sink in favour of a JSON answer, unless the stream has begun or the sink was closed already.
 func (s *sink) answerPlain(a *plainAnswer) bool {
 	s.mu.Lock()
