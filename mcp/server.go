@@ -23,12 +23,13 @@ type Server struct {
 	served  era.Set
 	check   error // what is wrong with the options; reported when the server first serves
 
-	tools     registry[*toolEntry]
-	prompts   registry[*promptEntry]
-	resources registry[*resourceEntry]
-	templates registry[*templateEntry]
-	custom    customMethods
-	completes atomic.Bool // something proposes completions
+	tools      registry[*toolEntry]
+	prompts    registry[*promptEntry]
+	resources  registry[*resourceEntry]
+	templates  registry[*templateEntry]
+	custom     customMethods
+	extensions extensions
+	completes  atomic.Bool // something proposes completions
 
 	chain atomic.Pointer[chain] // middleware around dispatch
 	facts clientCache
@@ -60,7 +61,8 @@ type ServerOptions struct {
 	NoLogging bool
 	// LogLevel is the lowest level of log messages for clients of the handshake era that set none. The default is "info".
 	LogLevel LoggingLevel
-	// Extensions are the settings of protocol extensions by their id ("com.example/thing"), as declared in the capabilities.
+	// Extensions are the settings of protocol extensions by their id ("com.example/thing"), as declared in the capabilities; see
+	// [Server.DeclareExtension].
 	Extensions map[string]any
 	// Experimental are experimental capabilities, as declared.
 	Experimental map[string]any
@@ -205,7 +207,7 @@ func (s *Server) applyOptions() error {
 	if s.info.Name == "" {
 		errs = append(errs, errors.New("NewServer: the server's name is empty"))
 	}
-	return errors.Join(append(errs, s.applyRevisions())...)
+	return errors.Join(append(errs, s.applyRevisions(), s.declareExtensions(o.Extensions))...)
 }
 
 // applyRevisions decides what is served.

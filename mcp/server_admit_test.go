@@ -203,7 +203,7 @@ func TestServerParamHeaders(t *testing.T) {
 func TestServerOptionsAreChecked(t *testing.T) {
 	for _, o := range []*mcp.ServerOptions{
 		{PageSize: -1}, {MaxListeners: -1}, {MaxSubscriptions: -1}, {MaxQueue: -1}, {MaxPending: -1}, {MaxLine: -1}, {MaxInFlight: -1},
-		{ListTTL: -1}, {LogLevel: "loud"}, {Declare: []string{"toolz"}}, {Revisions: []string{}}, {Revisions: []string{"2020-01-01"}},
+		{ListTTL: -1}, {LogLevel: "loud"}, {Extensions: map[string]any{"tasks": nil}}, {Extensions: map[string]any{"com.example/x": 5}}, {Declare: []string{"toolz"}}, {Revisions: []string{}}, {Revisions: []string{"2020-01-01"}},
 	} {
 		s := newServer(t, o)
 		if s.Err() == nil {

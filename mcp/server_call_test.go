@@ -276,3 +276,22 @@ func TestServerMiddlewareAndAuthorize(t *testing.T) {
 		}
 	}
 }
+
+func TestServerExtensions(t *testing.T) {
+	s, _ := serverTool(t, &mcp.Tool{}, func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		settings, ok := c.Extension("com.example/x")
+		return fmt.Sprintf("%s %v", settings, ok), c.RequireExtension("com.example/x")
+	})
+	if err := s.DeclareExtension("com.example/x", map[string]int{"v": 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"", "x", "/x", "x/", "example/x", ".com/x", "com./x"} {
+		if s.DeclareExtension(id, nil) == nil {
+			t.Errorf("%q was declared", id)
+		}
+	}
+	want(t, s.modern(t, "server/discover", ""), `"extensions":{"com.example/x":{"v":1}}`)
+	want(t, s.modern(t, "tools/call", `"name":"t"`), `"code":-32021`, `"requiredCapabilities":{"extensions":{"com.example/x":{}}}`)
+	got, _ := s.serve(t.Context(), exchange(t, strings.Replace(modernLine(1, "tools/call", `"name":"t"`), `clientCapabilities":{}`, `clientCapabilities":{"extensions":{"com.example/x":{"w":2}}}`, 1)))
+	want(t, got, `{\"w\":2} true`)
+}

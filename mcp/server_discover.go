@@ -62,13 +62,11 @@ func (s *Server) capabilities(rev Revision) (*ServerCapabilities, error) {
 	if caps.Experimental, err = encodeSettings(s.options.Experimental); err != nil {
 		return nil, err
 	}
-	if caps.Extensions, err = encodeSettings(s.options.Extensions); err != nil {
-		return nil, err
-	}
+	caps.Extensions = s.extensions.all()
 	return caps, nil
 }
 
-// encodeSettings encodes the settings of extensions; nil settings are {}.
+// encodeSettings encodes experimental capabilities; nil is {}.
 func encodeSettings(settings map[string]any) (map[string]json.RawMessage, error) {
 	if len(settings) == 0 {
 		return nil, nil //nolint:nilnil // an absent member

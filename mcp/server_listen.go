@@ -74,8 +74,8 @@ func (s *Server) listenFilter(c *Call) (*SubscriptionFilter, error) {
 		return nil, invalidParams("params.notifications: %v", errDecode{err})
 	}
 	if len(f.TaskIDs) > 0 {
-		if _, ok := c.ClientCapabilities().Extensions[extensionTasks]; !ok {
-			return nil, missingExtension(c.rev, extensionTasks)
+		if err := c.RequireExtension(extensionTasks); err != nil {
+			return nil, err
 		}
 	}
 	if n := len(f.ResourceSubscriptions); n > s.options.MaxSubscriptions {

@@ -379,3 +379,95 @@ func TestServerIdleSessionIsSmall(t *testing.T) {
 		}
 	}
 }
+
+func TestCaseN13ServerCloseFromInsideAHandler(t *testing.T) {
+	s := newServer(t, nil)
+	var l *legacy
+	mcp.AddTool(s.Server, &mcp.Tool{Name: "close"}, func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
+		err := l.session.Close()
+		return "closed", errors.Join(err, ctx.Err())
+	})
+	l = s.handshake(t, "2025-11-25")
+	next := make(chan error)
+	go func() {
+		_, err := l.session.Next(context.WithoutCancel(t.Context()))
+		next <- err
+	}()
+	l.call("tools/call", `{"name":"close"}`)
+	if err := <-next; !errors.Is(err, mcp.ErrClosed) {
+		t.Error(err)
+	}
+	s.RemoveTools("close")
+	if !l.session.Idle() || !l.session.Owner(nil) || l.session.Owner(&mcp.Principal{Subject: "eve"}) {
+		t.Error("the closed session is not what it was")
+	}
+}
+
+func TestSessionRequestsAreBounded(t *testing.T) {
+	s := newServer(t, &mcp.ServerOptions{MaxPending: 1})
+	mcp.AddTool(s.Server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		_, err := mcp.CallClient[struct{}, struct{}](ctx, c, "x/y", struct{}{})
+		return "", err
+	})
+	out := &recorder{ch: make(chan string, 1)}
+	l := s.handshake(t, "2025-11-25")
+	l.stream = out
+	done := make(chan string)
+	go func() { done <- l.call("tools/call", `{"name":"ask"}`) }()
+	<-out.ch
+	x := exchange(t, `{"jsonrpc":"2.0","id":"second","method":"tools/call","params":{"name":"ask"}}`)
+	x.Session, x.Stream = l.session, out
+	got, _ := s.serve(t.Context(), x)
+	want(t, got, `"isError":true`)
+	want(t, s.log.String(), "wait for an answer already")
+	if err := l.session.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+func TestSessionSendsItsOwnRequests(t *testing.T) {
+	s := newServer(t, nil)
+	mcp.AddTool(s.Server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		_, err := mcp.CallClient[struct{}, struct{}](ctx, c, "x/y", struct{}{})
+		return "answered", err
+	})
+	for _, out := range []*recorder{nil, {ch: make(chan string, 1)}} {
+		var stream mcp.Stream
+		if out != nil {
+			stream = out
+		}
+		ss := s.NewSession(stream, nil)
+		for _, line := range []string{initLine("2025-11-25"), readyLine} {
+			x := exchange(t, line)
+			x.Session = ss
+			s.serve(t.Context(), x)
+		}
+		done := make(chan string)
+		go func() {
+			x := exchange(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`)
+			x.Session = ss // and no stream
+			got, _ := s.serve(context.WithoutCancel(t.Context()), x)
+			done <- got
+		}()
+		var sent string
+		if out != nil {
+			sent = <-out.ch
+		} else {
+			m, err := ss.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent = string(jsonrpc.Append(nil, m))
+		}
+		m, err := jsonrpc.Decode([]byte(`{"jsonrpc":"2.0","id":` + at(t, sent, "id") + `,"result":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ss.Deliver(&m)
+		want(t, <-done, "answered")
+		if err := ss.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
