@@ -68,6 +68,33 @@ func TestModernHeaders(t *testing.T) {
 	}
 }
 
+// H01: every POST accepts both kinds of answers, notifications and responses too.
+func TestCaseH01ClientAccept(t *testing.T) {
+	var got kept[string]
+	d := dialScript(t, nil, func(h *hit) {
+		got.add(fmt.Sprintf("%q %q %s %s", h.Header.Values("Accept"), h.Header.Values("Content-Type"), h.Header.Get("Mcp-Method"), h.Header.Get("Mcp-Protocol-Version")))
+		if h.msg.Method == mcp.MethodDiscover {
+			h.json(okResult)
+			return
+		}
+		h.w.WriteHeader(http.StatusAccepted)
+	})
+	m, err := d.modern(mcp.MethodDiscover)
+	result(t, m, err)
+	d.Established(mcp.Revision20260728)
+	for _, m := range []*jsonrpc.Message{{Method: "notifications/x"}, {ID: jsonrpc.IntID(5), Result: []byte(`{}`)}} {
+		if err := d.Send(t.Context(), m); err != nil {
+			t.Error(err)
+		}
+	}
+	for i, method := range []string{mcp.MethodDiscover, "notifications/x", ""} {
+		want := `["application/json, text/event-stream"] ["application/json"] ` + method + ` 2026-07-28`
+		if all := got.all(); all[i] != want {
+			t.Errorf("%s, want %s", all[i], want)
+		}
+	}
+}
+
 // H02: the media type of an answer is compared, not its spelling.
 func TestCaseH02ClientAnswers(t *testing.T) {
 	for _, typ := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON", "", typeEvents, typeEvents + ";charset=utf-8", "Text/Event-Stream"} {

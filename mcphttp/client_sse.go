@@ -141,7 +141,9 @@ func (l *link) runSSE(ctx context.Context, w *sseWire, ready chan<- error) {
 		}
 	}
 	w.lose(err)
-	l.log.Info("mcphttp: the stream of the session ended", "server", l.String(), "err", err)
+	if ctx.Err() == nil {
+		l.log.Info("mcphttp: the stream of the session ended", "server", l.String(), "err", err)
+	}
 }
 
 // endpointOf resolves the endpoint against the URL of the stream. Another origin would get what is meant for this one.
