@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -269,3 +270,87 @@ func TestCaseS01ServerLongLines(t *testing.T) {
 	want(t, c.ask(modernLine(1, "tools/call", `"name":"`+strings.Repeat("x", 2000)+`"`)), "-32600", "1000 bytes") // S02
 	want(t, c.ask(modernLine(2, "server/discover", "")), `"id":2`)
 }
+
+func BenchmarkStream(b *testing.B) {
+	s := newServer(b, nil)
+	addEcho(s.Server)
+	ours, theirs := net.Pipe()
+	ran := make(chan error, 1)
+	go func() { ran <- s.ServeConn(context.Background(), theirs) }()
+	in := bufio.NewReaderSize(ours, 1<<16)
+	line := []byte(modernLine(7, "tools/call", `"name":"echo","arguments":{"text":"`+strings.Repeat("x", 100)+`"}`) + "\n")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ours.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := in.ReadSlice('\n'); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := errors.Join(ours.Close(), <-ran); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func TestStreamInFlightIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, &mcp.ServerOptions{MaxInFlight: 2})
+		running, release := 0, make(chan struct{})
+		var mu sync.Mutex
+		mcp.AddTool(s.Server, &mcp.Tool{Name: "wait"}, func(context.Context, *mcp.Call, struct{}) (string, error) {
+			mu.Lock()
+			running++
+			mu.Unlock()
+			<-release
+			return "", nil
+		})
+		c := s.connect(t)
+		go func() {
+			for i := range 5 {
+				c.send(modernLine(i, "tools/call", `"name":"wait"`))
+			}
+		}()
+		synctest.Wait()
+		mu.Lock()
+		if running != 2 {
+			t.Errorf("%d requests are being served, want 2", running)
+		}
+		mu.Unlock()
+		close(release)
+		for range 5 {
+			want(t, c.line(), `"result"`)
+		}
+		if err := c.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStreamOddLineEnds(t *testing.T) {
+	s := fullServer(t, nil)
+	c := s.connect(t)
+	want(t, c.ask(modernLine(1, "tools/list", "")+"\r"), `"id":1`)
+	c.send("", "\r", " ")
+	for _, id := range []string{`0`, `""`, `-1`, `9007199254740993`, `"1"`, `"a b"`} {
+		want(t, c.ask(strings.Replace(modernLine(1, "tools/list", ""), `"id":1`, `"id":`+id, 1)), `"id":`+id+`,"result"`)
+	}
+}
+
+func TestStreamLastLineWithoutNewline(t *testing.T) {
+	s := fullServer(t, nil)
+	in := strings.NewReader(modernLine(1, "tools/call", `"name":"echo","arguments":{"text":"last"}`))
+	out := &closeBuffer{}
+	if err := s.ServeConn(t.Context(), struct {
+		io.Reader
+		io.WriteCloser
+	}{in, out}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, out.String(), `"id":1`, "last") // those who pipe a line into a server see its answer
+}
+
+// closeBuffer is a buffer that can be closed.
+type closeBuffer struct{ syncBuffer }
+
+func (*closeBuffer) Close() error { return nil }
