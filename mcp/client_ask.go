@@ -81,6 +81,7 @@ type inquiry struct {
 	about  Asked
 	turn   *turn
 	paused []*outCall // calls whose timers stand still meanwhile
+	call   *outCall   // the call that asks by its result (2026-07-28)
 }
 
 // A reply is what came of an inquiry.
@@ -241,8 +242,13 @@ func (q *inquiry) open(ctx context.Context, oq *OpenQuestion) (reply, error) {
 	if res == nil {
 		return reply{}, errors.New("mcp: the interactor's Open returned neither an answer nor an error")
 	}
-	if res.Action == ActionAccept && oq.ID != "" {
-		q.conn.expectCompletion(oq, q.asker)
+	if res.Action == ActionAccept {
+		switch {
+		case q.call != nil:
+			q.call.opened = append(q.call.opened, oq)
+		case oq.ID != "":
+			q.conn.expectCompletion(oq, q.asker)
+		}
 	}
 	return elicited(res.Action, nil) // never content: what the person did there is not the client's
 }
@@ -266,6 +272,16 @@ func elicited(a Action, content json.RawMessage) (reply, error) {
 	}
 	raw, err := marshalJSON(&ElicitResult{Action: a, Content: content})
 	return reply{result: raw, action: a}, err
+}
+
+// finishPages tells the interactor that the pages opened for a call are of no use any more, now that the call has ended.
+func (c *Client) finishPages(call *outCall) {
+	if call.asker.Completed == nil {
+		return
+	}
+	for _, oq := range call.opened {
+		c.later("", "Completed", func(ctx context.Context) { call.asker.Completed(ctx, oq) })
+	}
 }
 
 func (q *inquiry) prepareSample() (func(context.Context) (reply, error), error) {

@@ -46,6 +46,7 @@ type outCall struct {
 	last     float64      // how far
 	round    atomic.Int32 // rounds of questions so far
 	asker    *Interactor
+	opened   []*OpenQuestion // pages that the person agreed to open for it (2026-07-28)
 }
 
 // request encodes params, sends the request and decodes the result into result (unless that is nil).
@@ -133,6 +134,7 @@ func (c *Client) roundTrip(ctx context.Context, r *ClientRequest) (json.RawMessa
 		call.progress = startProgress(o.Progress)
 		defer call.progress.finish()
 	}
+	defer c.finishPages(call)
 	conn, err := c.connection(ctx)
 	if err != nil {
 		return nil, err

@@ -341,8 +341,8 @@ func TestMalformedResults(t *testing.T) {
 
 // Dangerous links are refused before the person is asked.
 func TestCaseU07DangerousLinks(t *testing.T) {
-	opened := map[string]bool{}
-	in := &mcp.Interactor{Open: func(_ context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
+	opened, finished := map[string]bool{}, make(chan string, 20)
+	in := &mcp.Interactor{Completed: func(_ context.Context, q *mcp.OpenQuestion) { finished <- q.URL }, Open: func(_ context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
 		opened[q.URL] = true
 		return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"leak":1}`)}, nil
 	}}
@@ -370,6 +370,9 @@ func TestCaseU07DangerousLinks(t *testing.T) {
 		s, err := mcp.CallTool[string](t.Context(), c, "x", map[string]string{"u": good})
 		if err != nil || !opened[good] || s != `{"q":{"action":"accept"}}` { // case U11: no content
 			t.Errorf("%q: %q %v", good, s, err)
+		}
+		if url := <-finished; url != good { // the end of the call is the end of its pages
+			t.Errorf("%q is finished, want %q", url, good)
 		}
 	}
 	d := f.connect(&mcp.ClientOptions{Interactor: in, AllowInsecureURLs: true})

@@ -11,7 +11,8 @@ import (
 // elicitation with the modes form and url, Sample declares sampling, Roots declares roots.
 //
 // Questions to one interactor are queued: at most one function runs at a time, in order of arrival. A question is withdrawn by
-// cancelling ctx, when the server gave up or the call that caused it ended.
+// cancelling ctx, when the server gave up or the call that caused it ended. A function must not wait for another question: it would
+// wait for itself.
 //
 // A function returns an error only when the question could not be put to anybody; the server is told that the answer is missing,
 // never that a person declined. Interactors without a person return [ErrUnavailable].
