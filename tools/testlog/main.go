@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"sort"
 	"strings"
 )
 
@@ -72,6 +73,9 @@ func (l *log) line(line string) {
 		l.failures++
 	case "fail":
 		l.failures++
+		if e.Test == "" {
+			l.unfinished(e.Package)
+		}
 		fmt.Fprint(l.w, strings.Join(l.output[key], ""))
 	case "pass":
 		if e.Test == "" {
@@ -81,6 +85,21 @@ func (l *log) line(line string) {
 		l.skip(e, key)
 	}
 	if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
+		delete(l.output, key)
+	}
+}
+
+// unfinished prints what the tests said that were running when their program died: a panic elsewhere, a time-out.
+func (l *log) unfinished(pkg string) {
+	var keys []string
+	for key := range l.output {
+		if strings.HasPrefix(key, pkg+" ") && key != pkg+" " {
+			keys = append(keys, key)
+		}
+	}
+	sort.Strings(keys)
+	for _, key := range keys {
+		fmt.Fprintf(l.w, "unfinished: %s\n%s", key, strings.Join(l.output[key], ""))
 		delete(l.output, key)
 	}
 }

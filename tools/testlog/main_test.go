@@ -17,6 +17,8 @@ func TestLog(t *testing.T) {
 {"Action":"pass","Package":"p","Elapsed":0.5}`, true, 0, "ok   p 0.5s", "noise"},
 		{"fail shows output", `{"Action":"output","Package":"p","Test":"T","Output":"reason\n"}
 {"Action":"fail","Package":"p","Test":"T"}`, false, 1, "reason", "ok "},
+		{"died in a test", `{"Action":"output","Package":"p","Test":"T","Output":"goroutine 1\n"}
+{"Action":"fail","Package":"p"}`, false, 1, "unfinished: p T\ngoroutine 1", "ok "},
 		{"build failure", `{"Action":"build-output","ImportPath":"p","Output":"x.go:1: broken\n"}
 {"Action":"build-fail","ImportPath":"p"}`, false, 1, "broken", "ok "},
 		{"known skip", `{"Action":"output","Package":"p","Test":"T","Output":"    a_test.go:3: the published schemas are not here\n"}
