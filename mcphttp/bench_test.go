@@ -134,3 +134,42 @@ func floor(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	w.Write(answer)
 }
+
+// BenchmarkSocket has 64 clients over loopback, which is what net/http allows.
+func BenchmarkSocket(b *testing.B) {
+	for name, h := range map[string]http.Handler{"2026": mcphttp.NewHandler(echoServer(), nil), "floor": http.HandlerFunc(floor)} {
+		b.Run(name, func(b *testing.B) {
+			ts := httptest.NewServer(h)
+			defer ts.Close()
+			tr := &http.Transport{MaxIdleConnsPerHost: 100}
+			defer tr.CloseIdleConnections()
+			c := &http.Client{Transport: tr}
+			r := callTool("1", "echo", echoArgs(100))
+			b.SetParallelism(32)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := post(b.Context(), c, ts.URL, r); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// post sends a request and reads the answer.
+func post(ctx context.Context, c *http.Client, url string, r *request) error {
+	req, err := http.NewRequestWithContext(ctx, r.method, url, strings.NewReader(r.body))
+	if err != nil {
+		return err
+	}
+	req.Header = r.header
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
