@@ -6,7 +6,7 @@ GO ?= go
 FUZZTIME ?= 30s
 export GO FUZZTIME
 
-.PHONY: help setup tools demo test test-unit test-modern race conformance check fmt lint vuln generate cover fuzz bench latest clean
+.PHONY: help setup tools demo test test-unit test-modern race conformance check fmt lint vuln generate cover fuzz bench bench-quick latest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -57,8 +57,11 @@ cover: ## Coverage of each library package; fails under 85 %
 fuzz: ## Each fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh
 
-bench: ## The Go benchmarks
-	@$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## Parley beside its peers and a floor: medians, ratios, targets and verdicts (half an hour)
+	@cd bench && $(GO) run .
+
+bench-quick: ## The same for what has a target (two minutes)
+	@cd bench && $(GO) run . -quick
 
 latest: ## Test a copy against the newest dependencies
 	@scripts/latest.sh

@@ -1,0 +1,57 @@
+// Package peer is the seam between the workloads and what is compared. A peer is one package under internal/peers; nothing else knows
+// its library.
+package peer
+
+import (
+	"context"
+	"io"
+	"net/http"
+)
+
+// A Mode is how a server is spoken to over HTTP.
+type Mode string
+
+// The modes.
+const (
+	Modern    Mode = "2026"      // revision 2026-07-28: every request stands alone
+	Stateful  Mode = "2025"      // revision 2025-11-25 in a session
+	Stateless Mode = "2025-less" // revision 2025-11-25 without memory on the server
+)
+
+// Setup is what a workload wants of a server. Every server has tool.Repeat.
+type Setup struct {
+	Mode Mode
+	// Extra is the number of further tools, named by tool.Extra, each like tool.Repeat.
+	Extra int
+	// Ask adds tool.Approve and tool.Trip.
+	Ask bool
+	// Filter shows callers only those tools for which tool.ShownName is true.
+	Filter bool
+	// Room is how many sessions and streams have to fit; 0 for the library's default.
+	Room int
+}
+
+// A Server is a running server.
+type Server struct {
+	Handler http.Handler
+	// Change changes the list of tools in some way that clients are told of.
+	Change func()
+}
+
+// A Caller is a connected client that calls tool.Repeat.
+type Caller interface {
+	// Call calls tool.Repeat, with a message of its own choice, and checks the answer.
+	Call(ctx context.Context) error
+	Close() error
+}
+
+// A Peer is one of those compared.
+type Peer interface {
+	Name() string
+	// Serve makes a server. What it needs to stop is left to the end of the process.
+	Serve(s Setup) (*Server, error)
+	// ServeLines serves messages, one a line, until r ends. Setup.Mode is ignored: the client decides.
+	ServeLines(ctx context.Context, r io.Reader, w io.Writer, s Setup) error
+	// Dial connects a client, as the library does by default, to the endpoint at url.
+	Dial(ctx context.Context, url string) (Caller, error)
+}
