@@ -194,32 +194,9 @@ func (c *Client) leg(ctx context.Context, conn *connection, call *outCall, more 
 
 // legParams returns the parameters of one message: those of the request, what a retry adds, and in _meta what the revision wants.
 func (c *Client) legParams(terms *agreement, call *outCall, more []member) (json.RawMessage, error) {
-	o := call.req.Options
-	meta := make([]member, 0, 6+len(o.Meta))
-	for k, v := range o.Meta {
-		meta = append(meta, member{k, v})
-	}
-	if call.progress != nil || o.ResetOnProgress || c.opts.ResetOnProgress {
-		meta = setMember(meta, MetaProgressToken, call.id.AppendJSON(nil))
-	}
-	if !terms.rules.Handshake {
-		own := terms.own
-		if call.asker != c.opts.Interactor {
-			var err error
-			if own, err = c.identity(terms.rev, call.asker); err != nil {
-				return nil, err
-			}
-		}
-		for _, m := range own {
-			meta = setMember(meta, m.name, m.value)
-		}
-		level := o.LogLevel
-		if level == "" {
-			level = c.logLevel()
-		}
-		if level != "" && terms.rules.LogByRequest {
-			meta = setMember(meta, MetaLogLevel, rawString(string(level)))
-		}
+	meta, err := c.legMeta(terms, call)
+	if err != nil {
+		return nil, err
 	}
 	if len(meta) == 0 && len(more) == 0 {
 		return call.req.Params, nil
@@ -232,6 +209,39 @@ func (c *Client) legParams(terms *agreement, call *outCall, more []member) (json
 		more = append([]member{{"_meta", raw}}, more...)
 	}
 	return withMembers(call.req.Params, more...)
+}
+
+// legMeta returns what one message adds to _meta: the caller's entries, and over them the protocol's.
+func (c *Client) legMeta(terms *agreement, call *outCall) ([]member, error) {
+	o := call.req.Options
+	meta := make([]member, 0, 6+len(o.Meta))
+	for k, v := range o.Meta {
+		meta = append(meta, member{k, v})
+	}
+	if call.progress != nil || o.ResetOnProgress || c.opts.ResetOnProgress {
+		meta = setMember(meta, MetaProgressToken, call.id.AppendJSON(nil))
+	}
+	if terms.rules.Handshake {
+		return meta, nil
+	}
+	own := terms.own
+	if call.asker != c.opts.Interactor {
+		var err error
+		if own, err = c.identity(terms.rev, call.asker); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range own {
+		meta = setMember(meta, m.name, m.value)
+	}
+	level := o.LogLevel
+	if level == "" {
+		level = c.logLevel()
+	}
+	if level != "" && terms.rules.LogByRequest {
+		meta = setMember(meta, MetaLogLevel, rawString(string(level)))
+	}
+	return meta, nil
 }
 
 func setMember(set []member, name string, value json.RawMessage) []member {
