@@ -215,8 +215,11 @@ func (q *inquiry) fill(ctx context.Context, fq *FormQuestion) (reply, error) {
 		again.Problem = err
 		fq = &again
 	}
-	return reply{}, fmt.Errorf("mcp: no answer to the form fitted it in %d tries: %w", maxFormTries, fq.Problem)
+	return reply{}, fmt.Errorf("%w in %d tries: %w", errNoFit, maxFormTries, fq.Problem)
 }
+
+// errNoFit is why a form has no answer although the interactor gave some.
+var errNoFit = errors.New("mcp: no answer to the form fitted it")
 
 func (q *inquiry) prepareOpen(p *ElicitParams) (func(context.Context) (reply, error), error) {
 	if q.asker.Open == nil {
@@ -375,6 +378,8 @@ func wireError(err error) *Error {
 		return &Error{Code: CodeUserRejected, Message: "the person rejected the request"}
 	case errors.Is(err, ErrUnavailable):
 		return &Error{Code: CodeInternalError, Message: "nobody could be asked"}
+	case errors.Is(err, errNoFit):
+		return &Error{Code: CodeInternalError, Message: "no answer to the form fitted it"}
 	}
 	return errInternal
 }

@@ -65,6 +65,7 @@ func TestLegacyElicitation(t *testing.T) {
 		{"nobody", "2025-11-25", "elicitation/create", formParams, nil, `-32601`},
 		{"nobody reachable", "2025-11-25", "elicitation/create", formParams, failing(mcp.ErrUnavailable), `-32603 nobody`},
 		{"failing", "2025-11-25", "elicitation/create", formParams, failing(errors.New("private")), `-32603 internal error`},
+		{"never fitting", "2025-11-25", "elicitation/create", formParams, accepting(`{"to":5}`), `-32603 no answer to the form fitted it`},
 		{"mode not declared", "2025-11-25", "elicitation/create", urlParams, form, `-32602`},
 		{"form not declared", "2025-11-25", "elicitation/create", formParams, open, `-32602`},
 		{"mode unknown in the revision", "2025-06-18", "elicitation/create", urlParams, &mcp.Interactor{Form: form.Form, Open: open.Open}, `-32602`},
