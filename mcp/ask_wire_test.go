@@ -159,11 +159,11 @@ func TestCaseM05NothingIsParked(t *testing.T) {
 		x()
 	}
 	goroutines, before := runtime.NumGoroutine(), heap()
-	for range 5000 {
+	for range 1000 {
 		x()
 	}
-	if after := heap(); after > before+512<<10 {
-		t.Errorf("5000 calls without a retry keep %d bytes", after-before)
+	if after := heap(); after > before+256<<10 {
+		t.Errorf("1000 calls without a retry keep %d bytes", after-before)
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines, %d before", n, goroutines)
