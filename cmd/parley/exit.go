@@ -99,3 +99,9 @@ func explain(err error) string {
 	}
 	return text
 }
+
+// unknownMethod reports whether a server said that it does not know what was asked.
+func unknownMethod(err error) bool {
+	var e *mcp.Error
+	return errors.As(err, &e) && e.Code == mcp.CodeMethodNotFound
+}

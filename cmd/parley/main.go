@@ -31,6 +31,10 @@ type streams struct {
 // commands is the command line.
 type commands struct {
 	Demo       demoCmd       `cmd:"" help:"A host calls a tool, the server asks you two things, the tool finishes. Self-contained: nothing leaves this computer."`
+	Ls         lsCmd         `cmd:"" help:"List what a server offers: tools with their arguments, resources, templates, prompts."`
+	Call       callCmd       `cmd:"" help:"Call a tool and print its result."`
+	Read       readCmd       `cmd:"" help:"Read a resource and print its contents."`
+	Prompt     promptCmd     `cmd:"" help:"Fetch a prompt and print its messages."`
 	Version    versionCmd    `cmd:"" help:"Print the version of this program and the revisions of the protocol that it speaks."`
 	DemoServer demoServerCmd `cmd:"" hidden:"" name:"demo-server" help:"The server of the demo, over standard input and output."`
 }

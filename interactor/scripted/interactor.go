@@ -179,5 +179,15 @@ func sample(f *form.Field) json.RawMessage {
 	case f.Kind == form.MultiChoice:
 		return json.RawMessage("[]")
 	}
+	switch f.Format {
+	case "email":
+		return json.RawMessage(`"somebody@example.com"`)
+	case "uri":
+		return json.RawMessage(`"https://example.com/"`)
+	case "date":
+		return json.RawMessage(`"2026-01-31"`)
+	case "date-time":
+		return json.RawMessage(`"2026-01-31T18:30:00Z"`)
+	}
 	return json.RawMessage(`"…"`)
 }

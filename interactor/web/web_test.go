@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed38e7925c/parley/form"
@@ -25,7 +26,7 @@ type browser struct {
 
 func (b *browser) do(method, page, body string, header ...string) (int, http.Header, string) {
 	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), method, page, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(context.Background(), method, page, strings.NewReader(body))
 	if err != nil {
 		b.t.Error(err)
 		return 0, nil, ""
@@ -69,8 +70,10 @@ func (b *browser) post(status int, values url.Values) string {
 
 // show returns options under which each question's page is visited by steps.
 func show(t *testing.T, steps func(b *browser)) *web.Options {
+	var done sync.WaitGroup
+	t.Cleanup(done.Wait)
 	return &web.Options{Show: func(_ context.Context, page string) error {
-		go steps(&browser{t, page})
+		done.Go(func() { steps(&browser{t, page}) })
 		return nil
 	}}
 }
@@ -251,9 +254,11 @@ func TestWithdrawnAndUnshown(t *testing.T) {
 	}
 	t.Setenv("BROWSER", "none")
 	told := make(chan string, 1)
+	var done sync.WaitGroup
+	defer done.Wait()
 	in = web.New(&web.Options{Roots: []mcp.Root{{URI: "file:///a"}}, Tell: func(page string) {
 		told <- page
-		go (&browser{t, page}).post(200, url.Values{"choice": {"cancel"}})
+		done.Go(func() { (&browser{t, page}).post(200, url.Values{"choice": {"cancel"}}) })
 	}})
 	if res, err := in.Form(t.Context(), q); err != nil || res.Action != mcp.ActionCancel || len(told) != 1 {
 		t.Error(res, err)

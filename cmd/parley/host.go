@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/seed38e7925c/parley/interactor/headless"
+	"github.com/seed38e7925c/parley/interactor/scripted"
+	"github.com/seed38e7925c/parley/interactor/terminal"
+	"github.com/seed38e7925c/parley/interactor/web"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// hostFlags are the flags of every command that speaks to a server.
+type hostFlags struct {
+	JSON     bool          `name:"json" help:"Print the server's own results as JSON, exactly as they came."`
+	Answers  string        `help:"Answer the server's questions from this file (see docs/command.md)." placeholder:"FILE" type:"existingfile"`
+	Interact string        `enum:"auto,terminal,web,none" default:"auto" help:"Who answers the server's questions: the person at the terminal, a page in the browser, or nobody. auto: the terminal where there is one."`
+	Root     []string      `help:"A directory to tell the server about. May be repeated." placeholder:"DIR" type:"existingdir"`
+	Revision string        `help:"Speak only this revision of the protocol: a date such as 2025-11-25, legacy or modern." placeholder:"REV"`
+	Timeout  time.Duration `help:"How long the server may take to answer, not counting the time that a person takes." default:"60s"`
+	Header   []string      `short:"H" sep:"none" help:"A header for http servers, as \"Name: value\", or @FILE with one a line. May be repeated." placeholder:"HEADER"`
+	Env      []string      `sep:"none" help:"An environment variable for stdio servers. May be repeated." placeholder:"NAME=VALUE"`
+	LogLevel string        `enum:"none,debug,info,notice,warning,error,critical,alert,emergency" default:"info" help:"Least severe log messages of the server to show."`
+	Verbose  bool          `short:"v" help:"Show every message and what a stdio server writes on its standard error; values that look like secrets are left out."`
+}
+
+// A session is a connection to a server while a command runs.
+type session struct {
+	*mcp.Client
+	flags  *hostFlags
+	ui     *ui
+	script *scripted.Script
+	stderr *serverLog
+	asks   bool // questions can be answered
+
+	mu       sync.Mutex
+	declined bool                         // the person declined or cancelled a question
+	nobody   bool                         // a question could not be put to anybody
+	raw      map[string][]json.RawMessage // results as they came, by method
+}
+
+// connect opens the connection that a command needs. asks says whether the server may have questions in the course of it.
+func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks bool) (*session, error) {
+	ses := &session{flags: f, ui: newUI(s.err), raw: map[string][]json.RawMessage{}}
+	ses.stderr = &serverLog{ui: ses.ui, show: f.Verbose}
+	transport, err := f.transport(target, ses.stderr)
+	if err != nil {
+		return nil, err
+	}
+	if f.Verbose {
+		transport = &tap{Transport: transport, see: newWireLog(ses.ui).see}
+	}
+	o := &mcp.ClientOptions{Info: hostInfo(), RequestTimeout: f.Timeout, ConnectTimeout: f.Timeout, OnLog: ses.ui.log,
+		Middleware: []mcp.ClientMiddleware{ses.keep}, ResetOnProgress: true}
+	if o.Revisions, err = f.revisions(); err != nil {
+		return nil, err
+	}
+	if asks && f.LogLevel != "none" {
+		o.LogLevel = mcp.LoggingLevel(f.LogLevel)
+	}
+	in := f.listener()
+	if asks {
+		if in, err = f.interactor(ses, s); err != nil {
+			return nil, err
+		}
+	}
+	o.Interactor, ses.asks = ses.watch(in), in.Form != nil
+	if ses.Client, err = mcp.Connect(ctx, transport, o); err != nil {
+		ses.stderr.flush(err)
+		var timeout *mcp.TimeoutError
+		if errors.As(err, &timeout) || errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		return nil, connectError{fmt.Errorf("connecting to %s: %w", place(transport), err)}
+	}
+	return ses, nil
+}
+
+// place says where a transport leads.
+func place(t mcp.Transport) string {
+	if s, ok := t.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return "the server"
+}
+
+// finish ends the connection and turns what became of the command into its error.
+func (ses *session) finish(err error) error {
+	ses.ui.done()
+	closed := ses.Close()
+	if err == nil {
+		err = closed
+	}
+	if ses.script != nil {
+		for _, unused := range ses.script.Unused() {
+			ses.ui.line("parley: warning: " + unused.Error())
+		}
+		for _, missing := range ses.script.Missing() {
+			ses.ui.line("parley: " + missing.Error())
+			err = &silentError{exitUnavailable}
+		}
+	}
+	ses.stderr.flush(err)
+	return err
+}
+
+// outcome is the exit code of a tool that reported an error: a person who said no, or nobody to be asked, are told apart from it.
+func (ses *session) outcome() int {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	switch {
+	case ses.nobody:
+		return exitUnavailable
+	case ses.declined:
+		return exitDeclined
+	}
+	return exitTool
+}
+
+// keep keeps results as they came.
+func (ses *session) keep(next mcp.SendFunc) mcp.SendFunc {
+	return func(ctx context.Context, r *mcp.ClientRequest) (json.RawMessage, error) {
+		raw, err := next(ctx, r)
+		if err == nil {
+			ses.mu.Lock()
+			ses.raw[r.Method] = append(ses.raw[r.Method], slices.Clone(raw))
+			ses.mu.Unlock()
+		}
+		return raw, err
+	}
+}
+
+// results returns the results of a method as they came.
+func (ses *session) results(method string) []json.RawMessage {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return ses.raw[method]
+}
+
+func (f *hostFlags) revisions() ([]mcp.Revision, error) {
+	all := mcp.Revisions()
+	switch f.Revision {
+	case "":
+		return nil, nil
+	case "legacy":
+		return all[:len(all)-1], nil
+	case "modern":
+		return all[len(all)-1:], nil
+	}
+	r, ok := mcp.ParseRevision(f.Revision)
+	if !ok {
+		var names []string
+		for _, r := range spoken() {
+			names = append(names, r.String())
+		}
+		return nil, usagef("--revision %q: want one of %s, legacy or modern", f.Revision, strings.Join(names, ", "))
+	}
+	return []mcp.Revision{r}, nil
+}
+
+// interactor chooses who answers the server's questions.
+func (f *hostFlags) interactor(ses *session, s *streams) (*mcp.Interactor, error) {
+	roots := f.roots()
+	if f.Answers != "" {
+		if f.Interact != "auto" {
+			return nil, usagef("--answers and --interact exclude each other")
+		}
+		script, err := scripted.Load(f.Answers)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		ses.script = script
+		return script.Interactor(&scripted.Options{Roots: roots, Visit: func(_ context.Context, _ *mcp.OpenQuestion, page string) error {
+			ses.ui.line("parley: the server asks to open " + page)
+			return nil
+		}}), nil
+	}
+	switch f.Interact {
+	case "terminal":
+		return terminal.New(s.in, s.err, &terminal.Options{Roots: roots}), nil
+	case "web":
+		return web.New(&web.Options{Roots: roots, Tell: func(page string) {
+			ses.ui.line("The server has a question. It is asked at " + page)
+		}}), nil
+	case "auto":
+		if in := keyboard(s); in != nil {
+			return terminal.New(in, s.err, &terminal.Options{Roots: roots}), nil
+		}
+	}
+	return headless.New(&headless.Options{Roots: roots}), nil
+}
+
+// listener is the interactor of a command that causes no questions: it declares that they can be asked, and answers none.
+func (f *hostFlags) listener() *mcp.Interactor {
+	o := &headless.Options{Roots: f.roots()}
+	if f.Interact != "none" {
+		o.Decide = func(context.Context, *headless.Question) headless.Policy { return headless.Unavailable }
+	}
+	return headless.New(o)
+}
+
+// roots are the directories of --root as the protocol wants them.
+func (f *hostFlags) roots() []mcp.Root {
+	var roots []mcp.Root
+	for _, dir := range f.Root {
+		path := filepath.ToSlash(dir)
+		if !strings.HasPrefix(path, "/") { // C:/dir
+			path = "/" + path
+		}
+		roots = append(roots, mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(dir)})
+	}
+	return roots
+}
+
+// keyboard returns where a person at the terminal types, nil if there is nobody: standard input, or the terminal itself when standard
+// input comes from elsewhere.
+func keyboard(s *streams) io.Reader {
+	if !isTerminal(s.err) {
+		return nil
+	}
+	if isTerminal(s.in) {
+		return s.in
+	}
+	name := "/dev/tty"
+	if runtime.GOOS == "windows" {
+		name = "CONIN$"
+	}
+	tty, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	return tty // open until the program ends
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// watch makes room on the screen for questions, and remembers how they ended.
+func (ses *session) watch(in *mcp.Interactor) *mcp.Interactor {
+	out := &mcp.Interactor{Sample: in.Sample, SampleTools: in.SampleTools, Roots: in.Roots, Completed: in.Completed}
+	note := func(res *mcp.ElicitResult, err error) {
+		ses.mu.Lock()
+		defer ses.mu.Unlock()
+		ses.nobody = ses.nobody || errors.Is(err, mcp.ErrUnavailable)
+		ses.declined = ses.declined || err == nil && res.Action != mcp.ActionAccept
+	}
+	if in.Form != nil {
+		out.Form = func(ctx context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
+			defer ses.ui.pause()()
+			res, err := in.Form(ctx, q)
+			note(res, err)
+			return res, err
+		}
+	}
+	if in.Open != nil {
+		out.Open = func(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
+			defer ses.ui.pause()()
+			res, err := in.Open(ctx, q)
+			note(res, err)
+			return res, err
+		}
+	}
+	if in.Wait != nil {
+		out.Wait = func(ctx context.Context, q *mcp.OpenQuestion) error {
+			defer ses.ui.pause()()
+			return in.Wait(ctx, q)
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcphttp"
+)
+
+// transport is the way to the server that a TARGET names.
+func (f *hostFlags) transport(target string, stderr *serverLog) (mcp.Transport, error) {
+	if line, ok := strings.CutPrefix(target, "stdio:"); ok {
+		words, err := splitWords(line)
+		if err != nil {
+			return nil, usagef("TARGET %q: %w", target, err)
+		}
+		if len(words) == 0 {
+			return nil, usagef(`TARGET "stdio:" needs a command line after the colon, as in 'stdio:npx -y some-server'`)
+		}
+		if len(f.Header) > 0 {
+			return nil, usagef("--header is for http servers; a stdio server gets --env")
+		}
+		env, err := f.environment()
+		if err != nil {
+			return nil, err
+		}
+		return mcp.Command(words[0], words[1:], &mcp.CommandOptions{Env: env, Stderr: stderr}), nil
+	}
+	u, err := url.Parse(target)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, usagef(`TARGET %q is neither an http or https URL nor "stdio:" and a command line`, target)
+	}
+	if len(f.Env) > 0 {
+		return nil, usagef("--env is for stdio servers; an http server gets --header")
+	}
+	header, err := f.headers()
+	if err != nil {
+		return nil, err
+	}
+	return mcphttp.Dial(target, &mcphttp.DialOptions{Header: header}), nil
+}
+
+func (f *hostFlags) environment() ([]string, error) {
+	env := os.Environ()
+	for _, e := range f.Env {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return nil, usagef("--env %q: want NAME=VALUE", e)
+		}
+		env = append(env, e)
+	}
+	return env, nil
+}
+
+// headers reads --header: "Name: value", or @FILE with one a line, so that secrets need not stand in the list of processes.
+func (f *hostFlags) headers() (http.Header, error) {
+	var lines []string
+	for _, h := range f.Header {
+		name, ok := strings.CutPrefix(h, "@")
+		if !ok {
+			lines = append(lines, h)
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, usagef("--header %s: %w", h, err)
+		}
+		for l := range strings.Lines(string(data)) {
+			if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
+				lines = append(lines, l)
+			}
+		}
+	}
+	header := http.Header{}
+	for i, l := range lines {
+		name, value, ok := strings.Cut(l, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usagef(`--header %d: want "Name: value" or @FILE`, i+1) // without the text, which may be a secret
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return header, nil
+}
+
+// splitWords splits a command line into words as a POSIX shell does, with quotes and backslashes and without expanding anything.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord, escaped := false, false
+	quote := rune(0)
+	for _, r := range line {
+		switch {
+		case escaped:
+			if quote == '"' && !strings.ContainsRune(`"\$`+"`", r) {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, inWord = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == ' ' || r == '\t' || r == '\n':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	switch {
+	case quote != 0:
+		return nil, fmt.Errorf("the quotation mark %c is not closed", quote)
+	case escaped:
+		return nil, fmt.Errorf("a backslash stands at the end")
+	case inWord:
+		words = append(words, word.String())
+	}
+	return words, nil
+}
