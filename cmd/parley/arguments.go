@@ -146,33 +146,47 @@ func cutWord(word string) (name, value string, err error) {
 // convert turns text into a value of a property's type.
 func convert(p *propertySchema, text string) (jsontext.Value, error) {
 	types := p.types()
-	raw := jsontext.Value(strings.TrimSpace(text))
-	valid := raw.IsValid()
-	kind := ""
-	if valid {
-		kind = map[jsontext.Kind]string{'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "array"}[raw.Kind()]
-	}
 	has := func(t string) bool { return slices.Contains(types, t) }
-	switch {
-	case kind != "" && kind != "string" && (has(kind) || kind == "number" && has("integer") || len(types) == 0):
+	raw := jsontext.Value(strings.TrimSpace(text))
+	kind := kindOf(raw)
+	if kind != "" && kind != "string" && (len(types) == 0 || has(kind) || kind == "number" && has("integer")) {
 		return raw, nil
-	case has("boolean") && slices.Contains([]string{"yes", "on", "y"}, strings.ToLower(text)):
-		return jsontext.Value("true"), nil
-	case has("boolean") && slices.Contains([]string{"no", "off", "n"}, strings.ToLower(text)):
-		return jsontext.Value("false"), nil
+	}
+	if b, ok := boolean(text); ok && has("boolean") {
+		return b, nil
+	}
+	switch {
 	case has("string") || len(types) == 0:
 		return jsonv2.Marshal(text)
-	case has("array") && (!valid || kind != "object"): // a single element
-		element := raw
-		if !valid {
+	case has("array") && kind != "object": // a single element
+		if kind == "" {
 			var err error
-			if element, err = jsonv2.Marshal(text); err != nil {
+			if raw, err = jsonv2.Marshal(text); err != nil {
 				return nil, err
 			}
 		}
-		return jsontext.Value("[" + string(element) + "]"), nil
+		return jsontext.Value("[" + string(raw) + "]"), nil
 	}
 	return nil, fmt.Errorf("%q is not of type %s", consent.Line(text, 80), strings.Join(types, " or "))
+}
+
+// kindOf names the JSON type of a value; empty if it is not JSON.
+func kindOf(raw jsontext.Value) string {
+	if !raw.IsValid() {
+		return ""
+	}
+	return map[jsontext.Kind]string{'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "array"}[raw.Kind()]
+}
+
+// boolean reads the words for yes and no that JSON does not have.
+func boolean(text string) (jsontext.Value, bool) {
+	switch strings.ToLower(text) {
+	case "yes", "on", "y":
+		return jsontext.Value("true"), true
+	case "no", "off", "n":
+		return jsontext.Value("false"), true
+	}
+	return nil, false
 }
 
 func appendValue(old, value jsontext.Value) (jsontext.Value, error) {

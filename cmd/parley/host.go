@@ -15,12 +15,14 @@ import (
 	"sync"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"golang.org/x/term"
 
 	"github.com/seed38e7925c/parley/interactor/headless"
 	"github.com/seed38e7925c/parley/interactor/scripted"
 	"github.com/seed38e7925c/parley/interactor/terminal"
 	"github.com/seed38e7925c/parley/interactor/web"
+	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
 
@@ -61,10 +63,14 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 	if err != nil {
 		return nil, err
 	}
-	if f.Verbose {
-		transport = &tap{Transport: transport, see: newWireLog(ses.ui).see}
-	}
-	o := &mcp.ClientOptions{Info: hostInfo(), RequestTimeout: f.Timeout, ConnectTimeout: f.Timeout, OnLog: ses.ui.log,
+	wire := newWireLog(ses.ui)
+	transport = &tap{Transport: transport, see: func(d direction, m *jsonrpc.Message, err error) {
+		if f.Verbose {
+			wire.see(d, m, err)
+		}
+		ses.logged(d, m)
+	}}
+	o := &mcp.ClientOptions{Info: hostInfo(), RequestTimeout: f.Timeout, ConnectTimeout: f.Timeout,
 		Middleware: []mcp.ClientMiddleware{ses.keep}, ResetOnProgress: true}
 	if o.Revisions, err = f.revisions(); err != nil {
 		return nil, err
@@ -88,6 +94,17 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 		return nil, connectError{fmt.Errorf("connecting to %s: %w", place(transport), err)}
 	}
 	return ses, nil
+}
+
+// logged shows a log message of the server at once, before whatever it sends next.
+func (ses *session) logged(d direction, m *jsonrpc.Message) {
+	if d != toHost || m == nil || m.Method != mcp.NotificationMessage {
+		return
+	}
+	var l mcp.LogMessage
+	if jsonv2.Unmarshal(m.Params, &l) == nil && l.Level.Severity() >= mcp.LoggingLevel(ses.flags.LogLevel).Severity() && ses.flags.LogLevel != "none" {
+		ses.ui.log(&l)
+	}
 }
 
 // place says where a transport leads.

@@ -275,8 +275,7 @@ func printInventory(w io.Writer, ses *session) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n", raw)
-	return err
+	return printRaw(w, []json.RawMessage{json.RawMessage(raw)})
 }
 
 func elementsOf(page json.RawMessage, member string) ([]json.RawMessage, error) {

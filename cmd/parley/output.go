@@ -185,11 +185,16 @@ func safeJSON(text string) string {
 	return b.String()
 }
 
-// printRaw writes a server's result exactly as it came, on one line.
+// printRaw writes a server's result as it came: exactly where a program reads it, and on a terminal with what would act on it written
+// as \u, which is the same JSON.
 func printRaw(w io.Writer, raws []json.RawMessage) error {
 	if len(raws) == 0 {
 		return errors.New("there is no result to print")
 	}
-	_, err := fmt.Fprintf(w, "%s\n", raws[len(raws)-1])
+	text := string(raws[len(raws)-1])
+	if isTerminal(w) {
+		text = safeJSON(text)
+	}
+	_, err := fmt.Fprintln(w, text)
 	return err
 }

@@ -87,44 +87,58 @@ func (f *hostFlags) headers() (http.Header, error) {
 
 // splitWords splits a command line into words as a POSIX shell does, with quotes and backslashes and without expanding anything.
 func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	inWord, escaped := false, false
-	quote := rune(0)
+	var s splitter
 	for _, r := range line {
-		switch {
-		case escaped:
-			if quote == '"' && !strings.ContainsRune(`"\$`+"`", r) {
-				word.WriteByte('\\')
-			}
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inWord = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, inWord = r, true
-		case r == ' ' || r == '\t' || r == '\n':
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
+		s.next(r)
 	}
 	switch {
-	case quote != 0:
-		return nil, fmt.Errorf("the quotation mark %c is not closed", quote)
-	case escaped:
+	case s.quote != 0:
+		return nil, fmt.Errorf("the quotation mark %c is not closed", s.quote)
+	case s.escaped:
 		return nil, fmt.Errorf("a backslash stands at the end")
-	case inWord:
-		words = append(words, word.String())
 	}
-	return words, nil
+	s.end()
+	return s.words, nil
+}
+
+// A splitter is splitWords in the middle of a line.
+type splitter struct {
+	words   []string
+	word    strings.Builder
+	inWord  bool
+	escaped bool // after a backslash
+	quote   rune // inside of quotation marks; zero outside
+}
+
+func (s *splitter) next(r rune) {
+	switch {
+	case s.escaped:
+		if s.quote == '"' && !strings.ContainsRune("\"\\$`", r) {
+			s.word.WriteByte('\\')
+		}
+		s.word.WriteRune(r)
+		s.escaped = false
+	case r == '\\' && s.quote != '\'':
+		s.escaped, s.inWord = true, true
+	case s.quote != 0 && r == s.quote:
+		s.quote = 0
+	case s.quote != 0:
+		s.word.WriteRune(r)
+	case r == '\'' || r == '"':
+		s.quote, s.inWord = r, true
+	case strings.ContainsRune(" \t\n", r):
+		s.end()
+	default:
+		s.word.WriteRune(r)
+		s.inWord = true
+	}
+}
+
+// end ends a word, if there is one.
+func (s *splitter) end() {
+	if s.inWord {
+		s.words = append(s.words, s.word.String())
+	}
+	s.word.Reset()
+	s.inWord = false
 }

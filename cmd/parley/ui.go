@@ -116,24 +116,26 @@ func progressLine(p mcp.Progress, width int) string {
 		text = fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("#", filled), strings.Repeat("-", cells-filled), part*100)
 	}
 	text += " " + consent.Line(p.Message, 200)
-	runes := []rune(strings.TrimSpace(text))
-	for room := width - 1; ; { // characters of double width count twice
-		used := 0
-		for i, r := range runes {
+	return clip(strings.TrimSpace(text), width-1)
+}
+
+// clip cuts text to a number of columns; characters that may have double width count twice.
+func clip(text string, columns int) string {
+	used := 0
+	for i, r := range text {
+		used++
+		if r >= 0x1100 {
 			used++
-			if r >= 0x1100 {
-				used++
-			}
-			if used > room {
-				return string(runes[:i])
-			}
 		}
-		return string(runes)
+		if used > columns {
+			return text[:i]
+		}
 	}
+	return text
 }
 
 // log shows a log message of the server.
-func (u *ui) log(_ context.Context, m *mcp.LogMessage) {
+func (u *ui) log(m *mcp.LogMessage) {
 	text := string(m.Data)
 	var s string
 	if jsonv2.Unmarshal(m.Data, &s) == nil {

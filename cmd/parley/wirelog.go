@@ -71,5 +71,5 @@ func redact(raw []byte) string {
 			break
 		}
 	}
-	return consent.Line(b.String(), 20_000)
+	return strings.TrimSpace(safeJSON(b.String()))
 }

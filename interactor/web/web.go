@@ -84,8 +84,12 @@ func (p *pages) ask(ctx context.Context, q page) (*mcp.ElicitResult, error) {
 	d := &desk{page: q, host: l.Addr().String(), path: "/" + base64.RawURLEncoding.EncodeToString(secret[:]), answered: make(chan *mcp.ElicitResult, 1)}
 	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }() // stop waits for it
+	served := make(chan struct{})
+	var ended error
+	go func() { // stop waits for it
+		defer close(served)
+		ended = server.Serve(l)
+	}()
 	defer stop(server, served)
 
 	address := "http://" + d.host + d.path
@@ -100,9 +104,8 @@ func (p *pages) ask(ctx context.Context, q page) (*mcp.ElicitResult, error) {
 		return res, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case err := <-served:
-		served <- err
-		return nil, fmt.Errorf("%w: the page of the question ended: %w", mcp.ErrUnavailable, err)
+	case <-served:
+		return nil, fmt.Errorf("%w: the page of the question ended: %w", mcp.ErrUnavailable, ended)
 	}
 }
 
@@ -118,7 +121,7 @@ func (p *pages) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // stop lets the last answer be read and ends the server.
-func stop(server *http.Server, served chan error) {
+func stop(server *http.Server, served <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
