@@ -115,7 +115,7 @@ func (t *track) finish(plain *plainAnswer, replies ...*jsonrpc.Message) {
 	switch {
 	case out != nil && plain != nil && out.answerPlain(plain),
 		!t.begun && (out == nil || out.neverBegan()): // the client went away before it learned an event id: it cannot come back
-		t.endLocked(out)
+		t.ended.Store(true)
 		t.sess.forget(t)
 		return
 	case plain != nil && plain.buf != nil:
@@ -238,14 +238,10 @@ func (s *session) keep(t *track, ev event) bool {
 
 // pruneLocked brings the session back into its bound: streams that have ended go first, then the oldest messages of the others.
 func (s *session) pruneLocked(t *track, limit int) {
-	for _, old := range s.tracks {
-		if s.kept <= limit {
-			break
-		}
-		if old != t && old.ended.Load() {
-			s.dropLocked(old, len(old.events))
-		}
+	if s.kept <= limit {
+		return
 	}
+	s.removeLocked(func(old *track) bool { return s.kept > limit && old != t && !old.endAt.IsZero() })
 	for _, old := range s.tracks {
 		for s.kept > limit && len(old.events) > 1 {
 			s.dropLocked(old, 1)
@@ -328,11 +324,17 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 	return s, "", false
 }
 
+// maxEndedTracks is how many streams of one session that have ended can be resumed.
+const maxEndedTracks = 256
+
 // markEnded starts the time for which an ended track is kept.
 func (s *session) markEnded(t *track) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.endAt = time.Now()
+	if s.ended++; s.ended > maxEndedTracks {
+		s.removeLocked(func(old *track) bool { return s.ended > maxEndedTracks && !old.endAt.IsZero() })
+	}
 }
 
 // forget removes a track whose client has its answer or cannot come back for it.
@@ -346,7 +348,7 @@ func (s *session) forget(t *track) {
 func (s *session) forgetOld(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeLocked(func(t *track) bool { return t.ended.Load() && t.endAt.Before(before) })
+	s.removeLocked(func(t *track) bool { return !t.endAt.IsZero() && t.endAt.Before(before) })
 }
 
 func (s *session) removeLocked(gone func(*track) bool) {
@@ -354,6 +356,9 @@ func (s *session) removeLocked(gone func(*track) bool) {
 	for _, t := range s.tracks {
 		if gone(t) {
 			s.dropLocked(t, len(t.events))
+			if !t.endAt.IsZero() {
+				s.ended--
+			}
 			continue
 		}
 		rest = append(rest, t)

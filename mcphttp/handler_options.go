@@ -103,7 +103,7 @@ type SessionOptions struct {
 	ReplayBytes int
 	// ReplayTotalBytes bounds what all sessions together keep; while it is reached, nothing more is kept. Default 64 MiB.
 	ReplayTotalBytes int64
-	// ReplayFor is how long the messages of a finished stream are kept. Default 5 min.
+	// ReplayFor is how long the messages of a finished stream are kept, of the 256 latest ones of a session. Default 5 min.
 	ReplayFor time.Duration
 	// RetryAfter is how long a 2025-11-25 client is told to wait before it reconnects to a stream that was closed early.
 	// Default 1 s.

@@ -182,8 +182,9 @@ func TestReplayIsBounded(t *testing.T) {
 	if n == 0 || n > 4 {
 		t.Errorf("%d messages of the newest stream", n)
 	}
-	ev, _ = c.follow(ids[0]) // dropped for the newer ones
-	ev.end()
+	if a := s.ask(c.get(ids[0])); a.status != 400 { // dropped for the newer ones
+		t.Errorf("the oldest stream: %d %s", a.status, a.body)
+	}
 }
 
 func TestCaseE17QueuedUntilTheStreamOpens(t *testing.T) {
@@ -227,4 +228,39 @@ func TestReplayIsBoundedInTotal(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestEndedStreamsAreBounded(t *testing.T) {
+	s := serveSite(t, nil)
+	c := s.open("2025-11-25")
+	var first, kept, last string
+	for i := range 300 {
+		ev := eventsOf(t, s.do(t.Context(), c.call("1", "progress", `{}`)))
+		if last = ev.next().ID; i == 0 {
+			first = last
+		}
+		if i == 300-256 {
+			kept = last
+		}
+		for range 4 {
+			ev.message()
+		}
+		ev.end()
+	}
+	for range 20 {
+		s.ask(c.call("1", "echo", `{"text":"takes no place"}`))
+	}
+	ev, _ := c.follow(kept)
+	for range 4 {
+		ev.message()
+	}
+	ev.end()
+	if a := s.ask(c.get(first)); a.status != 400 {
+		t.Errorf("the first of 300 streams: %d", a.status)
+	}
+	ev, _ = c.follow(last)
+	for range 4 {
+		ev.message()
+	}
+	ev.end()
 }

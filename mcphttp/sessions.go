@@ -33,6 +33,7 @@ type session struct {
 	getTrack  *track
 	lastTrack uint64
 	kept      int // bytes of events
+	ended     int // tracks that have ended
 	over      bool
 }
 
