@@ -99,6 +99,13 @@ func (f *fakeServer) serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 	}
 }
 
+// set changes what the server does with a method while it is serving.
+func (f *fakeServer) set(method string, h func(*fakePeer, *jsonrpc.Message)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.on[method] = h
+}
+
 // received returns what the client sent of one method; all of it for an empty method.
 func (f *fakeServer) received(method string) []jsonrpc.Message {
 	f.mu.Lock()

@@ -110,7 +110,7 @@ func TestCaseN02LostSessionIsRenewedOnce(t *testing.T) {
 		if n := len(f.received("initialize")) - start; n != 1 {
 			t.Errorf("%d times initialize", n)
 		}
-		f.on["initialize"] = func(p *fakePeer, m *jsonrpc.Message) { p.fail(m, -32603, "closed for today", "") }
+		f.set("initialize", func(p *fakePeer, m *jsonrpc.Message) { p.fail(m, -32603, "closed for today", "") })
 		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"}); !errors.Is(err, mcp.ErrSessionLost) || !strings.Contains(err.Error(), "closed for today") {
 			t.Errorf("no new session: %v", err)
 		}
@@ -132,12 +132,10 @@ func TestRenewalHonoursEachDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		f.mu.Lock()
-		f.on["initialize"] = func(p *fakePeer, m *jsonrpc.Message) {
+		f.set("initialize", func(p *fakePeer, m *jsonrpc.Message) {
 			time.Sleep(30 * time.Second)
 			answer(p, m)
-		}
-		f.mu.Unlock()
+		})
 		tr.forgot.Store(true)
 		var wg sync.WaitGroup
 		wg.Go(func() {

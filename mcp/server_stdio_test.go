@@ -17,35 +17,41 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-// TestServerStdioChild is the server of TestServerCaseS03; it does nothing in a test run of its own.
-func TestServerStdioChild(t *testing.T) {
-	if os.Getenv("PARLEY_STDIO_CHILD") == "" {
-		t.Skip("only as a child process of TestCaseS03ServerStrayPrints")
+// stdioChild is the environment variable that makes the test binary the server of TestCaseS03ServerStrayPrints.
+const stdioChild = "PARLEY_STDIO_CHILD"
+
+func init() {
+	if os.Getenv(stdioChild) != "" {
+		os.Exit(serveStrayPrints())
 	}
+}
+
+// serveStrayPrints is a server whose tool prints to standard output in every way there is.
+func serveStrayPrints() int {
 	s := mcp.NewServer("child", "1", nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "print"}, func(context.Context, *mcp.Call, struct{}) (string, error) {
 		fmt.Println("stray print")
-		cmd := exec.Command("sh", "-c", "echo stray child")        // inherits what os.Stdout is now
-		cmd.Stdout = os.Stdout                                     //
-		f := os.NewFile(1, "fd1")                                  // what C code would print to
-		if _, err := io.WriteString(f, "stray fd\n"); err != nil { //
+		cmd := exec.Command("sh", "-c", "echo stray child") // inherits what os.Stdout is now
+		cmd.Stdout = os.Stdout
+		f := os.NewFile(1, "fd1") // what C code would print to
+		if _, err := io.WriteString(f, "stray fd\n"); err != nil {
 			return "", err
 		}
 		return "ok", cmd.Run()
 	})
 	if err := s.ServeStdio(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "served:", err)
-		os.Exit(3)
+		return 3
 	}
 	fmt.Fprintln(os.Stderr, "served well")
-	os.Exit(0)
+	return 0
 }
 
 func TestCaseS03ServerStrayPrints(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestServerStdioChild$")
-	cmd.Env = append(os.Environ(), "PARLEY_STDIO_CHILD=1")
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), stdioChild+"=1")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
