@@ -211,7 +211,7 @@ func (f *hostFlags) interactor(ses *session, s *streams) (*mcp.Interactor, error
 		return terminal.New(s.in, s.err, &terminal.Options{Roots: roots}), nil
 	case "web":
 		return web.New(&web.Options{Roots: roots, Tell: func(page string) {
-			ses.ui.line("The server has a question. It is asked at " + page)
+			fmt.Fprintf(s.err, "The server has a question for you, at this address:\n\n%s\n\n", page)
 		}}), nil
 	case "auto":
 		if in := keyboard(s); in != nil {

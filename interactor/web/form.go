@@ -46,7 +46,9 @@ func (f *fieldData) DescribedBy() string {
 	if f.Help != "" {
 		ids = append(ids, f.ID+"-help")
 	}
-	ids = append(ids, f.ID+"-hint")
+	if f.Hint != "" {
+		ids = append(ids, f.ID+"-hint")
+	}
 	if f.Error != "" {
 		ids = append(ids, f.ID+"-error")
 	}
@@ -159,7 +161,7 @@ func fieldOf(fd *form.Field, id string, values []string) fieldData {
 	default:
 		f.Type, f.Mode = stringType(fd.Format)
 	}
-	if f.Control == "radio" && !fd.Required {
+	if f.Control == "radio" && !fd.Required && fd.Default == nil { // without an answer the default counts
 		option("", "No answer")
 	}
 	return f
@@ -313,9 +315,6 @@ func hint(fd *form.Field) string {
 		if fd.Pattern != "" {
 			parts = append(parts, "Of the form "+consent.Line(fd.Pattern, 100))
 		}
-	}
-	if !fd.Required {
-		parts = append(parts, "Optional")
 	}
 	return strings.Join(parts, ". ")
 }
