@@ -89,7 +89,12 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	if !c.Auto {
 		fmt.Fprintf(s.out, "This terminal is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you.\n\n")
 	}
-	got, err := mcp.CallTool[ticket](ctx, client, "book", demoJourney)
+	waiting := func(p mcp.Progress) {
+		if !c.Auto { // the transcript has it already
+			fmt.Fprintf(s.err, "(the server: %s)\n", consent.Line(p.Message, 0))
+		}
+	}
+	got, err := mcp.CallTool[ticket](ctx, client, "book", demoJourney, &mcp.RequestOptions{Progress: waiting})
 	if err != nil {
 		return err
 	}

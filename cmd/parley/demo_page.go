@@ -4,12 +4,28 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+
+	"github.com/seed38e7925c/parley/form"
 )
 
 //go:embed demo_page.html demo_page.css
 var demoFiles embed.FS
 
-var demoPage = template.Must(template.ParseFS(demoFiles, "demo_page.html"))
+var demoPage = template.Must(template.New("demo_page.html").Funcs(template.FuncMap{"label": seatLabel}).ParseFS(demoFiles, "demo_page.html"))
+
+// seatLabel is what the form calls a value of one of its fields.
+func seatLabel(field, value string) string {
+	f, err := form.Of[seat]()
+	if err != nil {
+		return value
+	}
+	for _, o := range f.Field(field).Options {
+		if o.Value == value {
+			return o.Label()
+		}
+	}
+	return value
+}
 
 // pageData is what the page of the desk shows.
 type pageData struct {
