@@ -38,6 +38,9 @@ func Append(dst []byte, m *Message) []byte {
 	case m.Error != nil:
 		dst = append(dst, `,"error":`...)
 		dst = appendError(dst, m.Error)
+	case len(m.Result) > 0 && m.vouched:
+		dst = append(dst, `,"result":`...)
+		dst = append(dst, m.Result...)
 	case len(m.Result) > 0:
 		dst = append(dst, `,"result":`...)
 		dst = appendRaw(dst, m.Result)
@@ -45,6 +48,31 @@ func Append(dst []byte, m *Message) []byte {
 		dst = append(dst, `,"result":null`...)
 	}
 	return append(dst, '}')
+}
+
+// AppendUpToResult appends what precedes the result of a response with a
+// vouched result. The result and a closing brace complete it.
+func AppendUpToResult(dst []byte, m *Message) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if !m.ID.IsZero() {
+		dst = append(dst, `,"id":`...)
+		dst = m.ID.AppendJSON(dst)
+	}
+	return append(dst, `,"result":`...)
+}
+
+// Clean returns raw, which holds one JSON value, as Append would write it: in
+// valid UTF-8 and without line breaks. It returns raw itself if it is so
+// already.
+func Clean(raw json.RawMessage) json.RawMessage {
+	if isClean(raw) {
+		return raw
+	}
+	return appendRaw(nil, raw)
+}
+
+func isClean(raw json.RawMessage) bool {
+	return bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 && utf8.Valid(raw)
 }
 
 // appendError appends an error object.
@@ -74,12 +102,10 @@ func appendString(dst []byte, s string) []byte {
 
 // appendRaw appends one raw JSON value in valid UTF-8 and without line breaks.
 func appendRaw(dst []byte, raw json.RawMessage) []byte {
-	if !utf8.Valid(raw) {
-		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
-	}
-	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+	if isClean(raw) {
 		return append(dst, raw...)
 	}
+	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	out, err := jsontext.AppendFormat(dst, raw,
 		jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
 	if err == nil {

@@ -73,3 +73,30 @@ func TestKindString(t *testing.T) {
 		}
 	}
 }
+
+func TestVouched(t *testing.T) {
+	dirty := json.RawMessage("{\n\"a\":\"\xff\"}")
+	clean := jsonrpc.Clean(dirty)
+	if string(clean) != `{"a":"`+"\uFFFD"+`"}` {
+		t.Errorf("Clean: %q", clean)
+	}
+	if again := jsonrpc.Clean(clean); &again[0] != &clean[0] {
+		t.Error("what is clean was copied")
+	}
+	m := &jsonrpc.Message{ID: jsonrpc.IntID(7), Result: clean}
+	plain := jsonrpc.Append(nil, m)
+	m.Vouch()
+	if !m.Vouched() {
+		t.Error("not vouched")
+	}
+	if got := jsonrpc.Append(nil, m); string(got) != string(plain) {
+		t.Errorf("vouched: %s, want %s", got, plain)
+	}
+	if got := string(jsonrpc.AppendUpToResult(nil, m)) + string(clean) + "}"; got != string(plain) {
+		t.Errorf("in parts: %s, want %s", got, plain)
+	}
+	m.ID = jsonrpc.ID{}
+	if got, want := string(jsonrpc.AppendUpToResult([]byte("x"), m)), `x{"jsonrpc":"2.0","result":`; got != want {
+		t.Errorf("without an id: %s", got)
+	}
+}

@@ -39,7 +39,16 @@ type Message struct {
 	Params json.RawMessage
 	Result json.RawMessage
 	Error  *Error
+
+	vouched bool
 }
+
+// Vouch promises that Result is one line of valid UTF-8, as [Clean] returns it. [Append] then copies it without looking at it, and
+// who writes large answers need not even copy it: see [AppendUpToResult].
+func (m *Message) Vouch() { m.vouched = true }
+
+// Vouched reports whether Result is known to be one line of valid UTF-8.
+func (m *Message) Vouched() bool { return m.vouched }
 
 // Kind tells what m is: with a method it is a request if it has an id and a
 // notification if not; without one it is a response.

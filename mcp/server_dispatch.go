@@ -88,7 +88,11 @@ func (s *Server) Serve(ctx context.Context, x *Exchange) (*jsonrpc.Message, int)
 	if raw == nil { // a listen stream that its client has closed
 		return nil, httpOK
 	}
-	return &jsonrpc.Message{ID: m.ID, Result: raw}, httpOK
+	reply := &jsonrpc.Message{ID: m.ID, Result: raw}
+	if c.isEncoded(raw) {
+		reply.Vouch()
+	}
+	return reply, httpOK
 }
 
 // refusal returns the error response to m, or nothing if m is a notification.

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 
 	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
-// listPage serves one page of a list. Pages are kept as encoded bytes per revision until something changes; lists that depend on who
-// asks are put together from encoded entries each time.
+// listPage serves one page of a list. Pages are kept as encoded bytes per revision until something changes; where it depends on the
+// caller what it sees, for each set of entries that somebody saw.
 func listPage[E listed](s *Server, c *Call, r *registry[E], member string, kind Kind) (any, error) {
 	list := r.snapshot()
 	start := 0
@@ -21,21 +22,23 @@ func listPage[E listed](s *Server, c *Call, r *registry[E], member string, kind 
 			return nil, err
 		}
 	}
-	var visible func(E) bool
-	if f := s.options.Visible; f != nil {
-		visible = func(e E) bool { return f(c, kind, e.id()) }
-	}
 	size := s.options.PageSize
-	key := pageKey{rev: c.rev, start: start}
-	keep := visible == nil && start%size == 0
+	key, keep := pageKey{rev: c.rev, start: start}, start%size == 0
+	var shown *selection
+	if f := s.options.Visible; f != nil {
+		shown, keep = selectEntries(list, start, size, c.rev, func(e E) bool { return f(c, kind, e.id()) }), true
+		key.view = shown.key()
+	}
 	if keep {
 		if p := r.cached(key); p != nil {
 			c.encoded = p.result
 			return json.RawMessage(p.result), nil
 		}
 	}
-	items, last, more := cut(list, start, size, c.rev, visible)
-	raw := s.encodePage(c, member, items, last, more)
+	if shown == nil {
+		shown = selectEntries(list, start, size, c.rev, func(E) bool { return true })
+	}
+	raw := encodePage(s, c, member, list, start, shown)
 	if keep {
 		r.keep(key, list, &page{result: raw})
 	}
@@ -43,47 +46,73 @@ func listPage[E listed](s *Server, c *Call, r *registry[E], member string, kind 
 	return json.RawMessage(raw), nil
 }
 
-// cut returns the encoded entries of one page and, if more follow, the cursor that continues after it.
-func cut[E listed](list []E, start, size int, rev Revision, visible func(E) bool) (items [][]byte, cursor string, more bool) {
-	for i := start; i < len(list); i++ {
-		if visible != nil && !visible(list[i]) {
-			continue
-		}
-		enc := list[i].item(rev)
-		if enc == nil {
-			continue
-		}
-		if len(items) == size {
-			return items, cursor, true
-		}
-		items = append(items, enc)
-		if len(items) == size {
-			cursor = encodeCursor(list[i])
-		}
+// selection says which entries of a list are on one page.
+type selection struct {
+	bits []byte // from the page's start on
+	last int    // index in the list
+	more bool
+}
+
+// key is different for different selections that begin at the same place; it is never empty.
+func (s *selection) key() string {
+	if s.more {
+		return string(append(s.bits, 1))
 	}
-	return items, "", false
+	return string(append(s.bits, 0))
+}
+
+// has reports whether the i-th entry after the start is on the page.
+func (s *selection) has(i int) bool { return s.bits[i/8]&(1<<(i%8)) != 0 }
+
+// selectEntries selects the entries of one page.
+func selectEntries[E listed](list []E, start, size int, rev Revision, visible func(E) bool) *selection {
+	s := &selection{bits: make([]byte, 0, min(size, len(list)-start)/8+2), last: start - 1}
+	n := 0
+	for i, e := range list[start:] {
+		if !visible(e) || e.item(rev) == nil {
+			continue
+		}
+		if n == size {
+			s.more = true
+			break
+		}
+		for len(s.bits) <= i/8 {
+			s.bits = append(s.bits, 0)
+		}
+		s.bits[i/8] |= 1 << (i % 8)
+		s.last = start + i
+		n++
+	}
+	return s
 }
 
 // encodePage puts a list result together, stamps included.
-func (s *Server) encodePage(c *Call, member string, items [][]byte, cursor string, more bool) []byte {
+func encodePage[E listed](s *Server, c *Call, member string, list []E, start int, shown *selection) json.RawMessage {
 	rules := c.rev.Rules()
-	n := len(s.stamp.complete) + len(s.stamp.hints) + len(member) + len(cursor) + 64
-	for _, item := range items {
-		n += len(item) + 1
+	n := len(s.stamp.complete) + len(s.stamp.hints) + len(member) + 256
+	for i, e := range list[start : shown.last+1] {
+		if shown.has(i) {
+			n += len(e.item(c.rev)) + 1
+		}
 	}
 	dst := append(make([]byte, 0, n), '{', '"')
 	dst = append(dst, member...)
 	dst = append(dst, `":[`...)
-	for i, item := range items {
-		if i > 0 {
+	first := true
+	for i, e := range list[start : shown.last+1] {
+		if !shown.has(i) {
+			continue
+		}
+		if !first {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, item...)
+		first = false
+		dst = append(dst, e.item(c.rev)...)
 	}
 	dst = append(dst, ']')
-	if more {
+	if shown.more {
 		dst = append(dst, `,"nextCursor":`...)
-		dst = appendText(dst, cursor)
+		dst = appendText(dst, encodeCursor(list[shown.last]))
 	}
 	if rules.CacheHints {
 		dst = append(append(dst, ','), s.stamp.hints...)
@@ -91,7 +120,7 @@ func (s *Server) encodePage(c *Call, member string, items [][]byte, cursor strin
 	if rules.ResultType {
 		dst = append(append(dst, ','), s.stamp.complete...)
 	}
-	return append(dst, '}')
+	return jsonrpc.Clean(append(dst, '}'))
 }
 
 // visible reports whether the caller may know of something.

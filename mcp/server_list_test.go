@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -274,5 +276,64 @@ func TestServerCompletion(t *testing.T) {
 func TestServerHints(t *testing.T) {
 	if got := strings.Count(fullServer(t, nil).modern(t, "tools/list", ""), "ttlMs"); got != 1 {
 		t.Errorf("%d ttlMs", got)
+	}
+}
+
+// What is kept of lists that depend on the caller is never shown to another, nor after a change, however many callers there are.
+func TestServerViews(t *testing.T) {
+	const tools, callers = 20, 150
+	sees := func(caller, tool int) bool { return caller>>(tool%8)&1 == tool/8%2 }
+	s := newServer(t, &mcp.ServerOptions{PageSize: 4, Visible: func(c *mcp.Call, _ mcp.Kind, name string) bool {
+		var caller, tool int
+		if _, err := fmt.Sscanf(c.Principal().Subject+" "+name, "%d t%d", &caller, &tool); err != nil {
+			t.Error(err)
+		}
+		return sees(caller, tool)
+	}})
+	addNumbered(s.Server, 0, tools)
+	check := func(gone int) {
+		for caller := range callers {
+			var got, want []string
+			for i := range tools {
+				if sees(caller, i) && i != gone {
+					want = append(want, fmt.Sprintf("t%d", i))
+				}
+			}
+			for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+				params := ""
+				if cursor != "" {
+					params = `"cursor":"` + cursor + `"`
+				}
+				x := exchange(t, modernLine(1, "tools/list", params))
+				x.Principal = &mcp.Principal{Subject: strconv.Itoa(caller)}
+				line, _ := s.serve(t.Context(), x)
+				var some []string
+				some, cursor = names(t, line)
+				got = append(got, some...)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("caller %d sees %v, want %v", caller, got, want)
+			}
+		}
+	}
+	check(-1)
+	check(-1)
+	s.RemoveTools("t5")
+	check(5)
+}
+
+// A list is one line of valid UTF-8 whatever the schemas in it look like, for it is not looked at again when it is sent.
+func TestServerListIsClean(t *testing.T) {
+	s := newServer(t, nil)
+	mcp.AddTool(s.Server, &mcp.Tool{
+		Name: "odd", Description: "a\xffb\r\nc",
+		InputSchema: json.RawMessage("{\r\n\"type\":\n\t\"object\",\"title\":\"x\\ny\"}"),
+	}, func(context.Context, *mcp.Call, json.RawMessage) (string, error) { return "", nil })
+	reply, _ := s.Serve(t.Context(), exchange(t, modernLine(1, "tools/list", "")))
+	if !reply.Vouched() {
+		t.Fatal("not vouched for")
+	}
+	if raw := string(reply.Result); !utf8.ValidString(raw) || strings.ContainsAny(raw, "\r\n") || !json.Valid(reply.Result) {
+		t.Errorf("%q", raw)
 	}
 }

@@ -23,20 +23,29 @@ type listed interface {
 // A registry keeps entries in the order of their registration. Its snapshots are immutable, so that a list, a lookup and a change
 // never wait for each other for longer than a map operation takes.
 type registry[E listed] struct {
-	mu    sync.RWMutex
-	byID  map[string]E
-	list  []E // ascending by order; replaced, never changed in place, once handed out
-	next  int64
-	ever  atomic.Bool // something was registered at some time
-	dirty bool        // list is behind byID
-	pages map[pageKey]*page
+	mu     sync.RWMutex
+	byID   map[string]E
+	list   []E // ascending by order; replaced, never changed in place, once handed out
+	next   int64
+	ever   atomic.Bool // something was registered at some time
+	dirty  bool        // list is behind byID
+	pages  map[pageKey]*page
+	views  map[pageKey]*page // pages of which some callers see a part
+	viewed int               // bytes in views
 }
 
 // pageKey names one page of one list. Pages that begin elsewhere than where paging from the start leads are not kept.
 type pageKey struct {
 	rev   Revision
 	start int
+	view  string // which entries are in it, where not everybody sees all of them; see selection
 }
+
+// Bounds of what is kept of lists that depend on who asks. Callers with the same rights see the same, so there are few.
+const (
+	maxViews     = 64
+	maxViewBytes = 16 << 20
+)
 
 // A page is one encoded list result.
 type page struct {
@@ -67,7 +76,7 @@ func (r *registry[E]) add(e E) error {
 	if !r.dirty {
 		r.list = append(r.list, e) // beyond the end of every snapshot handed out before
 	}
-	r.pages = nil
+	r.forgetPages()
 	return nil
 }
 
@@ -83,7 +92,8 @@ func (r *registry[E]) remove(ids ...string) int {
 		}
 	}
 	if n > 0 {
-		r.dirty, r.pages = true, nil
+		r.dirty = true
+		r.forgetPages()
 	}
 	return n
 }
@@ -122,10 +132,16 @@ func (r *registry[E]) snapshot() []E {
 	return r.list
 }
 
+// forgetPages drops what was encoded, because something has changed.
+func (r *registry[E]) forgetPages() { r.pages, r.views, r.viewed = nil, nil, 0 }
+
 // cached returns a page encoded earlier, if nothing has changed since.
 func (r *registry[E]) cached(k pageKey) *page {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if k.view != "" {
+		return r.views[k]
+	}
 	return r.pages[k]
 }
 
@@ -136,10 +152,27 @@ func (r *registry[E]) keep(k pageKey, list []E, p *page) {
 	if r.dirty || len(list) != len(r.list) || len(list) > 0 && &list[0] != &r.list[0] {
 		return
 	}
+	if k.view != "" {
+		r.keepView(k, p)
+		return
+	}
 	if r.pages == nil {
 		r.pages = make(map[pageKey]*page)
 	}
 	r.pages[k] = p
+}
+
+// keepView is keep for a page that not everybody sees. When there are too many, all others go.
+func (r *registry[E]) keepView(k pageKey, p *page) {
+	n := len(k.view) + len(p.result)
+	if n > maxViewBytes {
+		return
+	}
+	if r.views == nil || len(r.views) >= maxViews || r.viewed+n > maxViewBytes {
+		r.views, r.viewed = make(map[pageKey]*page), 0
+	}
+	r.views[k] = p
+	r.viewed += n
 }
 
 // A cursor says after which entry a list goes on. It names the entry, so that it means the same on every replica that registers the

@@ -47,7 +47,7 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 	case *CallToolResult:
 		return s.shapeToolResult(rules, r)
 	case json.RawMessage:
-		if len(r) > 0 && len(c.encoded) == len(r) && &c.encoded[0] == &r[0] {
+		if c.isEncoded(r) {
 			return r, nil // a list, stamped already
 		}
 		return s.stampRaw(c, r)
@@ -57,6 +57,11 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the result of %s cannot be encoded: %w", c.method, err)
 	}
 	return s.stampRaw(c, raw)
+}
+
+// isEncoded reports whether raw is a list that the core has encoded, complete and clean.
+func (c *Call) isEncoded(raw json.RawMessage) bool {
+	return len(raw) > 0 && len(c.encoded) == len(raw) && &c.encoded[0] == &raw[0]
 }
 
 // fitResult returns result without what the revision lacks. It never changes what the handler returned.

@@ -293,31 +293,57 @@ func (h *Handler) answerError(w http.ResponseWriter, status int, id jsonrpc.ID, 
 
 // answerJSON answers with one message.
 func (h *Handler) answerJSON(w http.ResponseWriter, status int, m *jsonrpc.Message) {
-	buf := getBuffer(int64(len(m.Result)) + 256)
-	buf.b = jsonrpc.Append(buf.b, m)
-	h.writeBody(w, status, buf)
+	buf, large := encode(m)
+	h.writeBody(w, status, buf, large)
 }
 
-// writeBody writes an encoded JSON answer and releases its buffer.
-func (h *Handler) writeBody(w http.ResponseWriter, status int, buf *buffer) {
+// encode encodes a message: whole in the buffer, or, so that a long list is not copied for every client, up to its result, which is
+// then large and lacks only a closing brace.
+func encode(m *jsonrpc.Message) (buf *buffer, large []byte) {
+	if m.Vouched() && len(m.Result) > largeBuffer/2 {
+		buf = getBuffer(0)
+		buf.b = jsonrpc.AppendUpToResult(buf.b, m)
+		return buf, m.Result
+	}
+	buf = getBuffer(int64(len(m.Result)) + 256)
+	buf.b = jsonrpc.Append(buf.b, m)
+	return buf, nil
+}
+
+// writeBody writes what encode returned, and releases the buffer.
+func (h *Handler) writeBody(w http.ResponseWriter, status int, buf *buffer, large []byte) {
 	defer buf.release()
+	n := len(buf.b)
+	if large != nil {
+		n += len(large) + len(closingBrace)
+	}
 	header := w.Header()
 	header["Content-Type"] = headerJSON
-	if len(buf.b) > sniffedLength {
-		header["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
+	if n > sniffedLength {
+		header["Content-Length"] = []string{strconv.Itoa(n)}
 	}
 	rc := http.NewResponseController(w)
 	w.WriteHeader(status)
-	for p := buf.b; len(p) > 0; {
+	if h.writePart(w, rc, buf.b) && large != nil && h.writePart(w, rc, large) {
+		h.writePart(w, rc, closingBrace)
+	}
+}
+
+// writePart writes a part of a body and reports whether it could.
+func (h *Handler) writePart(w http.ResponseWriter, rc *http.ResponseController, p []byte) bool {
+	for len(p) > 0 {
 		h.writeDeadline(rc)
 		n := min(len(p), writeSize)
 		if _, err := w.Write(p[:n]); err != nil {
 			h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
-			return
+			return false
 		}
 		p = p[n:]
 	}
+	return true
 }
+
+var closingBrace = []byte("}")
 
 // sniffedLength is up to where net/http finds a body's length by itself.
 const sniffedLength = 2048

@@ -49,6 +49,7 @@ type sink struct {
 type plainAnswer struct {
 	status     int
 	buf        *buffer  // nil for no body
+	large      []byte   // see encode
 	challenges []string // WWW-Authenticate
 }
 
@@ -237,7 +238,7 @@ func (h *Handler) writePlain(w http.ResponseWriter, a *plainAnswer) {
 	if a.challenges != nil {
 		w.Header()[headerChallenge] = a.challenges
 	}
-	h.writeBody(w, a.status, a.buf)
+	h.writeBody(w, a.status, a.buf, a.large)
 }
 
 // keepAlive makes the sink write a comment whenever nothing was written for the configured time, beginning the stream if need be.

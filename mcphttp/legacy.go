@@ -278,7 +278,6 @@ func (s *session) primes() bool { return s.resumable() && s.core.Revision().Rule
 
 // encodePlain encodes a JSON answer.
 func encodePlain(status int, m *jsonrpc.Message) *plainAnswer {
-	buf := getBuffer(int64(len(m.Result)) + 256)
-	buf.b = jsonrpc.Append(buf.b, m)
-	return &plainAnswer{status: status, buf: buf}
+	buf, large := encode(m)
+	return &plainAnswer{status: status, buf: buf, large: large}
 }

@@ -4,6 +4,8 @@ package mcphttp_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -417,5 +419,29 @@ func TestCaseC01CancelAtTheEndOfACall(t *testing.T) {
 	}
 	if a := s.ask(c.call("999", "echo", `{"text":"alive"}`)); !strings.Contains(a.body, "alive") {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// A list that is written without being copied is the same in every era, whole, and as long as it says.
+func TestLongLists(t *testing.T) {
+	srv, g := newServer(nil)
+	for i := range 300 {
+		mcp.AddTool(srv, &mcp.Tool{Name: fmt.Sprintf("tool%d", i), Description: strings.Repeat("long ", 50)},
+			func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+	}
+	s := serveServer(t, srv, g, nil)
+	legacy := s.open("2025-11-25")
+	for i, r := range []*request{modern("1", "tools/list", "", ""), legacy.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)} {
+		a := s.ask(r)
+		if n := a.header.Get("Content-Length"); a.status != 200 || n != strconv.Itoa(len(a.body)) {
+			t.Errorf("%d: status %d, %s of %d bytes", i, a.status, n, len(a.body))
+		}
+		var m struct {
+			ID     int
+			Result struct{ Tools []struct{ Name string } }
+		}
+		if err := json.Unmarshal([]byte(a.body), &m); err != nil || m.ID != 1 || len(m.Result.Tools) < 300 || len(a.body) < 64<<10 {
+			t.Errorf("%d: %d tools in %d bytes: %v", i, len(m.Result.Tools), len(a.body), err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +63,16 @@ func Main(p peer.Peer) {
 	d := flag.Duration("time", 300*time.Millisecond, "how long to measure")
 	serve := flag.String("serve", "", "serve over http or lines instead")
 	mode := flag.String("mode", string(peer.Modern), "how the server is spoken to over HTTP")
+	profile := flag.String("cpuprofile", "", "file for a profile of the processor time")
 	flag.Parse()
+	if *profile != "" {
+		stop, err := startProfile(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		defer stop()
+	}
 	var err error
 	switch *serve {
 	case "http":
@@ -188,3 +198,18 @@ func closing(err *error, c func() error) {
 }
 
 var errNoAnswer = errors.New("no answer, or the wrong one")
+
+// startProfile writes a profile of the processor time to a file until it is stopped.
+func startProfile(path string) (stop func(), err error) {
+	f, err := os.Create(path) //nolint:gosec // the user named it
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close() // written
+	}, nil
+}
