@@ -84,6 +84,9 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 			return nil, err
 		}
 	}
+	if in.Wait == nil {
+		o.CompletionWait = f.Timeout // nobody to say that they are done: the server has as long as for an answer
+	}
 	o.Interactor, ses.asks = ses.watch(in), in.Form != nil
 	if ses.Client, err = mcp.Connect(ctx, transport, o); err != nil {
 		ses.stderr.flush(err)

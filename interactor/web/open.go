@@ -56,3 +56,31 @@ func (p *openPage) take(w http.ResponseWriter, r *http.Request) *mcp.ElicitResul
 func refreshTo(url string) template.HTMLAttr {
 	return template.HTMLAttr(`content="0; url=` + template.HTMLEscapeString(url) + `"`)
 }
+
+// A waitPage waits until the person is done elsewhere.
+type waitPage struct {
+	asker
+	site string
+}
+
+type waitData struct {
+	asker
+	Site, Error string
+}
+
+func (p *waitPage) show(w http.ResponseWriter) {
+	render(w, http.StatusOK, "wait", waitData{asker: p.asker, Site: p.site})
+}
+
+func (p *waitPage) take(w http.ResponseWriter, r *http.Request) *mcp.ElicitResult {
+	switch r.PostForm.Get("choice") {
+	case "accept":
+		note(w, http.StatusOK, "Thank you", "The server is asked again. You can close this page.")
+		return &mcp.ElicitResult{Action: mcp.ActionAccept}
+	case "cancel":
+		note(w, http.StatusOK, "Given up", "What caused the question is given up. You can close this page.")
+		return &mcp.ElicitResult{Action: mcp.ActionCancel}
+	}
+	render(w, http.StatusBadRequest, "wait", waitData{p.asker, p.site, "Please choose one of the buttons."})
+	return nil
+}

@@ -45,7 +45,7 @@ func New(o *Options) *mcp.Interactor {
 	if p.opts.Address == "" {
 		p.opts.Address = "127.0.0.1:0"
 	}
-	in := &mcp.Interactor{Form: p.form, Open: p.open}
+	in := &mcp.Interactor{Form: p.form, Open: p.open, Wait: p.wait}
 	if p.opts.Roots != nil {
 		roots := slices.Clone(p.opts.Roots)
 		in.Roots = func(context.Context) ([]mcp.Root, error) { return slices.Clone(roots), nil }
@@ -63,6 +63,19 @@ func (p *pages) form(ctx context.Context, q *mcp.FormQuestion) (*mcp.ElicitResul
 func (p *pages) open(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
 	r := consent.Review(q.URL, &consent.Options{Server: q.Origin, Trusted: p.opts.Trusted})
 	return p.ask(ctx, &openPage{review: r, asker: askerOf(q.Asked, q.Message)})
+}
+
+// wait shows a page with a button for who is done, until the server notices by itself.
+func (p *pages) wait(ctx context.Context, q *mcp.OpenQuestion) error {
+	r := consent.Review(q.URL, &consent.Options{Server: q.Origin, Trusted: p.opts.Trusted})
+	res, err := p.ask(ctx, &waitPage{asker: askerOf(q.Asked, q.Message), site: r.Domain})
+	switch {
+	case err != nil:
+		return err
+	case res.Action != mcp.ActionAccept:
+		return mcp.ErrCanceled
+	}
+	return nil
 }
 
 // A page is one question as HTML.

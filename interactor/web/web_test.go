@@ -184,6 +184,26 @@ func TestURL(t *testing.T) {
 	}
 }
 
+func TestWaitingForAPage(t *testing.T) {
+	q := &mcp.OpenQuestion{Asked: about, Message: "Please pay.", URL: "https://pay.example.com/x"}
+	for choice, want := range map[string]error{"accept": nil, "cancel": mcp.ErrCanceled} {
+		in := web.New(show(t, func(b *browser) {
+			has(t, b.get(), "done at <strong>example.com</strong>", "Please pay.")
+			has(t, b.post(400, url.Values{}), "one of the buttons")
+			b.post(200, url.Values{"choice": {choice}})
+		}))
+		if err := in.Wait(t.Context(), q); !errors.Is(err, want) {
+			t.Errorf("%s: %v", choice, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	noticed := errors.New("the server noticed")
+	in := web.New(&web.Options{Show: func(context.Context, string) error { cancel(noticed); return nil }})
+	if err := in.Wait(ctx, q); !errors.Is(err, noticed) {
+		t.Error(err)
+	}
+}
+
 func TestThePageIsForOneBrowserAndOneAnswer(t *testing.T) {
 	f, _ := form.New(form.Field{Name: "a"})
 	over := make(chan string, 1)
