@@ -72,7 +72,7 @@ func (c *Call) interact(ctx context.Context, q *Question) (*Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
 	}
-	reply, err := c.exchange.Session.request(ctx, c.exchange.Stream, methodInteractionCreate, params)
+	reply, err := c.toClient(ctx, methodInteractionCreate, params)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)

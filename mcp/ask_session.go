@@ -72,7 +72,7 @@ func (c *Call) askOnStream(ctx context.Context, q *Question, problem error) (*An
 	if err != nil {
 		return nil, err
 	}
-	reply, err := c.exchange.Session.request(ctx, c.exchange.Stream, method, params)
+	reply, err := c.toClient(ctx, method, params)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
 	}

@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -12,7 +14,7 @@ import (
 // handler runs. It is the same at every revision; the revision's own ways are behind its methods.
 //
 // A Call is valid until its handler returns. Its methods may be called from several goroutines; what they send after the handler has
-// returned is refused with [ErrClosed].
+// returned, or after the client has cancelled the request, is refused with [ErrClosed].
 type Call struct {
 	server    *Server // nil for a scripted call (NewCall)
 	exchange  *Exchange
@@ -23,7 +25,8 @@ type Call struct {
 	client    clientFacts
 	asking    asking // what has been asked and answered; see ask.go
 
-	encoded []byte // a list result that needs no shaping
+	encoded []byte          // a list result that needs no shaping
+	serving context.Context //nolint:containedctx // the request's own: it tells that the client has cancelled, whatever ctx a handler sends with
 
 	mu       sync.Mutex
 	over     bool    // the handler has returned
@@ -120,8 +123,8 @@ func (c *Call) Progress(ctx context.Context, done, total float64, message string
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock() // held while sending, so that what is sent later is not overtaken
-	if c.over {
-		return ErrClosed
+	if err := c.gone(); err != nil {
+		return err
 	}
 	if c.reported && done <= c.progress {
 		return nil
@@ -155,15 +158,29 @@ func (c *Call) Notify(ctx context.Context, method string, params any) error {
 // send puts a notification on the stream of the request, unless the handler has returned.
 func (c *Call) send(ctx context.Context, m *jsonrpc.Message) error {
 	c.mu.Lock()
-	over := c.over
+	err := c.gone()
 	c.mu.Unlock()
 	switch {
-	case over:
-		return ErrClosed
+	case err != nil:
+		return err
 	case c.exchange == nil || c.exchange.Stream == nil:
 		return nil
 	}
 	return c.exchange.Stream.Send(ctx, m)
+}
+
+// errCallCancelled refuses what a handler sends about a request that its client has cancelled: there must be no further messages for it.
+var errCallCancelled = fmt.Errorf("%w: %w", ErrClosed, errCancelled)
+
+// gone returns why nothing can be sent any more. c.mu is held.
+func (c *Call) gone() error {
+	switch {
+	case c.over:
+		return ErrClosed
+	case c.serving != nil && errors.Is(context.Cause(c.serving), errCancelled):
+		return errCallCancelled
+	}
+	return nil
 }
 
 // finish marks the handler as returned.

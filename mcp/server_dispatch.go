@@ -67,6 +67,7 @@ func (s *Server) Serve(ctx context.Context, x *Exchange) (*jsonrpc.Message, int)
 	}
 	ctx, done := s.track(ctx, x)
 	defer done()
+	c.serving = ctx
 	result, err := s.run(ctx, c)
 	c.finish()
 	cancelled := errors.Is(context.Cause(ctx), errCancelled)

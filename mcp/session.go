@@ -368,7 +368,7 @@ func CallClient[P, R any](ctx context.Context, c *Call, method string, params P)
 	if c.Session() == nil {
 		return result, fmt.Errorf("%w: revision %s has no requests to the client", ErrUnavailable, c.rev)
 	}
-	m, err := c.Session().request(ctx, c.exchange.Stream, method, raw)
+	m, err := c.toClient(ctx, method, raw)
 	if err != nil {
 		return result, err
 	}
@@ -379,4 +379,15 @@ func CallClient[P, R any](ctx context.Context, c *Call, method string, params P)
 		return result, fmt.Errorf("mcp: the client's answer to %s cannot be read: %w", method, err)
 	}
 	return result, nil
+}
+
+// toClient sends a request to the client on the stream of the call, and waits for the answer.
+func (c *Call) toClient(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	c.mu.Lock()
+	err := c.gone()
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return c.exchange.Session.request(ctx, c.exchange.Stream, method, params)
 }
