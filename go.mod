@@ -13,8 +13,4 @@ require (
 	golang.org/x/term v0.48.0
 )
 
-require (
-	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
-	golang.org/x/tools v0.52.0 // indirect
-)
+require golang.org/x/text v0.43.0 // indirect
