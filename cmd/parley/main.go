@@ -69,13 +69,24 @@ func run(ctx context.Context, args []string, s *streams) (code int) {
 	}
 	c, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(s.err, "parley: %s\nRun \"parley --help\" or \"parley COMMAND --help\" to see what there is.\n", consent.Text(err.Error(), 0))
+		fmt.Fprintf(s.err, "parley: %s\nRun \"parley --help\" or \"parley COMMAND --help\" to see what there is.\n", ownLine(err.Error()))
 		return exitUsage
 	}
 	err = c.Run()
 	var silent *silentError
 	if err != nil && !errors.As(err, &silent) {
-		fmt.Fprintf(s.err, "parley: %s\n", strings.TrimSpace(consent.Text(explain(err), 0)))
+		fmt.Fprintf(s.err, "parley: %s\n", ownLine(explain(err)))
 	}
 	return exitCode(ctx, err)
+}
+
+// ownLine makes an error safe to display. Its lines but the first are indented: they may be a server's, who must not seem to be us.
+func ownLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(consent.Text(text, 20_000)), "\n")
+	for i := range lines {
+		if i > 0 && !strings.HasPrefix(lines[i], "  ") {
+			lines[i] = "  " + lines[i]
+		}
+	}
+	return strings.Join(lines, "\n")
 }

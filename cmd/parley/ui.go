@@ -36,7 +36,7 @@ func newUI(w io.Writer) *ui { return &ui{w: w, bar: isTerminal(w)} }
 func (u *ui) line(text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	text = consent.Text(text, 20_000)
+	text = ownLine(text)
 	if u.paused > 0 {
 		u.lines = append(u.lines, text)
 		return

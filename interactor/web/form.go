@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,29 +132,9 @@ func fieldOf(fd *form.Field, id string, values []string) fieldData {
 	if len(values) > 0 {
 		f.Value = values[0]
 	}
-	chosen := map[string]bool{}
-	for _, v := range values {
-		chosen[v] = true
-	}
-	option := func(value, label string) {
-		f.Options = append(f.Options, optionData{Value: value, Label: label, Chosen: chosen[value] || value == "" && len(values) == 0})
-	}
 	switch fd.Kind {
-	case form.Boolean:
-		f.Control = "radio"
-		option("true", "Yes")
-		option("false", "No")
-	case form.Choice, form.MultiChoice:
-		f.Control = "radio"
-		if fd.Kind == form.MultiChoice {
-			f.Control = "checkbox"
-		} else if len(fd.Options) > radioOptions {
-			f.Control = "select"
-			option("", "Please choose")
-		}
-		for i := range fd.Options {
-			option(strconv.Itoa(i), optionLabel(&fd.Options[i]))
-		}
+	case form.Boolean, form.Choice, form.MultiChoice:
+		f.choices(fd, values)
 	case form.Integer:
 		f.Mode = "numeric"
 	case form.Number:
@@ -161,10 +142,31 @@ func fieldOf(fd *form.Field, id string, values []string) fieldData {
 	default:
 		f.Type, f.Mode = stringType(fd.Format)
 	}
+	return f
+}
+
+// choices makes a field one of options, of which values are chosen.
+func (f *fieldData) choices(fd *form.Field, values []string) {
+	option := func(value, label string) {
+		f.Options = append(f.Options, optionData{Value: value, Label: label, Chosen: slices.Contains(values, value) || value == "" && len(values) == 0})
+	}
+	f.Control = "radio"
+	switch {
+	case fd.Kind == form.Boolean:
+		option("true", "Yes")
+		option("false", "No")
+	case fd.Kind == form.MultiChoice:
+		f.Control = "checkbox"
+	case len(fd.Options) > radioOptions:
+		f.Control = "select"
+		option("", "Please choose")
+	}
+	for i := range fd.Options {
+		option(strconv.Itoa(i), optionLabel(&fd.Options[i]))
+	}
 	if f.Control == "radio" && !fd.Required && fd.Default == nil { // without an answer the default counts
 		option("", "No answer")
 	}
-	return f
 }
 
 // stringType chooses the control for a format: what helps to type it on every device, without refusing anything.
