@@ -90,8 +90,9 @@ type ServerOptions struct {
 	MaxQueue int
 	// MaxPending bounds the requests to one session's client that wait for an answer. The default is 100.
 	MaxPending int
-	// NoticeDelay is how long a change notice waits for further changes of its kind, so that a hundred changes are told once. The
-	// default is 50 ms; a negative value means no delay.
+	// NoticeDelay is the least time between two notices of changes of one kind to one client: the first change for some time is told
+	// almost at once, a millisecond later, and those that follow are told together when the delay is over. The default is 50 ms; a
+	// negative value means no delay, and no waiting for others at all.
 	NoticeDelay time.Duration
 	// StopDelay is how long a stream connection whose client has gone waits for handlers that do not heed their context. The default
 	// is 5 s.

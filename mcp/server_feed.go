@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
 )
@@ -30,7 +29,6 @@ type feed struct {
 	pending change
 	updated []string            // URIs, each once, in the order of their first update
 	seen    map[string]struct{} // what is in updated
-	since   time.Time
 	queue   []*jsonrpc.Message
 	dropped int
 	over    bool
@@ -49,21 +47,14 @@ func (f *feed) signal() {
 	}
 }
 
-// change marks a list as changed.
+// change marks a list as changed. The taker learns of it from rouse.
 func (f *feed) change(c change) {
 	f.mu.Lock()
-	if f.pending == 0 && len(f.updated) == 0 {
-		f.since = time.Now()
-	}
-	fresh := f.pending&c != c
 	f.pending |= c
 	f.mu.Unlock()
-	if fresh {
-		f.signal()
-	}
 }
 
-// update marks a resource as updated.
+// update marks a resource as updated. The taker learns of it from rouse.
 func (f *feed) update(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,15 +65,21 @@ func (f *feed) update(uri string) {
 		f.dropped++
 		return
 	}
-	if f.pending == 0 && len(f.updated) == 0 {
-		f.since = time.Now()
-	}
 	if f.seen == nil {
 		f.seen = make(map[string]struct{})
 	}
 	f.seen[uri] = struct{}{}
 	f.updated = append(f.updated, uri)
-	f.signal()
+}
+
+// rouse wakes the taker if something was marked.
+func (f *feed) rouse() {
+	f.mu.Lock()
+	marked := f.pending != 0 || len(f.updated) > 0
+	f.mu.Unlock()
+	if marked {
+		f.signal()
+	}
 }
 
 // push queues a whole message; when the queue is full the oldest one is lost.
@@ -113,52 +110,29 @@ type batch struct {
 	dropped  int // messages and updates lost since the last batch
 }
 
-// take returns what is due. Changes are held back until hold has passed since the first of them, so that a hundred changes in a row
-// are told once; wait says how long that still takes.
-func (f *feed) take(hold time.Duration) (b batch, wait time.Duration, over bool) {
+// take returns what is there.
+func (f *feed) take() (b batch, over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b.messages, f.queue = f.queue, nil
-	b.dropped, f.dropped = f.dropped, 0
-	if f.pending != 0 || len(f.updated) > 0 {
-		if wait = hold - time.Since(f.since); wait <= 0 || f.over {
-			b.changes, b.updated = f.pending, f.updated
-			f.pending, f.updated, f.seen, wait = 0, nil, nil, 0
-		}
-	}
-	return b, wait, f.over
+	b = batch{messages: f.queue, changes: f.pending, updated: f.updated, dropped: f.dropped}
+	f.queue, f.pending, f.updated, f.seen, f.dropped = nil, 0, nil, nil, 0
+	return b, f.over
 }
 
-// next waits until something is due. It returns ctx's error, or errFeedOver after the last batch.
-func (f *feed) next(ctx context.Context, hold time.Duration) (batch, error) {
+// next waits until there is something. It returns ctx's error, or errFeedOver after the last batch.
+func (f *feed) next(ctx context.Context) (batch, error) {
 	for {
-		b, wait, over := f.take(hold)
+		b, over := f.take()
 		switch {
 		case len(b.messages) > 0 || b.changes != 0 || len(b.updated) > 0:
 			return b, nil
 		case over:
 			return batch{}, errFeedOver
 		}
-		if err := f.sleep(ctx, wait); err != nil {
-			return batch{}, err
+		select {
+		case <-ctx.Done():
+			return batch{}, context.Cause(ctx)
+		case <-f.wake:
 		}
-	}
-}
-
-// sleep waits for a signal, or for wait if it is not zero.
-func (f *feed) sleep(ctx context.Context, wait time.Duration) error {
-	var due <-chan time.Time
-	if wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		due = t.C
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-f.wake:
-		return nil
-	case <-due:
-		return nil
 	}
 }

@@ -48,7 +48,7 @@ func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 		return nil, nil //nolint:nilerr,nilnil // the client is gone
 	}
 	for {
-		b, err := l.feed.next(ctx, s.options.NoticeDelay)
+		b, err := l.feed.next(ctx)
 		if errors.Is(err, errFeedOver) {
 			return s.endListen(ctx, x, l)
 		}

@@ -78,6 +78,41 @@ func TestServerListen(t *testing.T) {
 	})
 }
 
+// The first change is told at once, but together with those made with it; those that follow, at intervals.
+func TestServerNoticeRhythm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fullServer(t, &mcp.ServerOptions{NoticeDelay: 50 * time.Millisecond})
+		l := s.listen(t, "7", `{"toolsListChanged":true}`, nil)
+		synctest.Wait()
+		next := 0
+		change := func(n int) {
+			addNumbered(s.Server, next, next+n)
+			next += n
+		}
+		told := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := len(l.stream.lines()) - 1; got != want {
+				t.Fatalf("told %d times, want %d", got, want)
+			}
+		}
+		change(100)
+		told(999*time.Microsecond, 0)
+		told(time.Microsecond, 1)
+		change(100)
+		told(30*time.Millisecond, 1)
+		change(100)
+		told(19999*time.Microsecond, 1)
+		told(time.Microsecond, 2)
+		told(time.Second, 2)
+		change(1)
+		told(time.Millisecond, 3)
+		l.cancel()
+		<-l.done
+	})
+}
+
 func TestServerListenFilterIsHonest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, &mcp.ServerOptions{MaxListeners: 1, MaxSubscriptions: 1}) // offers nothing

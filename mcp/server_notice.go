@@ -3,6 +3,7 @@ package mcp
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
 )
@@ -13,19 +14,75 @@ type audience struct {
 	listeners map[*listener]struct{}
 	sessions  map[*Session]struct{}
 	over      bool
+	bell      bell
 }
+
+// A bell says when those who have something to tell are woken, all at the same time: shortly after the first change for some time,
+// and from then on in intervals as long as there are changes.
+type bell struct {
+	mu   sync.Mutex
+	set  bool
+	rung time.Time
+}
+
+// settleTime is how long the first change waits for those that are made together with it.
+const settleTime = time.Millisecond
 
 // changed tells everybody that a list has changed.
 func (s *Server) changed(c change) {
-	s.audience.mu.RLock()
-	defer s.audience.mu.RUnlock()
-	for l := range s.audience.listeners {
+	if s.audience.mark(c) {
+		s.ring()
+	}
+}
+
+// mark notes a change for everybody whom it concerns, and reports whether there is anybody.
+func (a *audience) mark(c change) (concerned bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for l := range a.listeners {
 		if l.wants&c != 0 {
 			l.feed.change(c)
+			concerned = true
 		}
 	}
-	for ss := range s.audience.sessions {
+	for ss := range a.sessions {
 		ss.change(c)
+		concerned = true
+	}
+	return concerned
+}
+
+// ring sees to it that those who have something to tell are woken soon.
+func (s *Server) ring() {
+	interval := s.options.NoticeDelay
+	if interval <= 0 {
+		s.audience.rouse()
+		return
+	}
+	b := &s.audience.bell
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.set {
+		return
+	}
+	b.set = true
+	time.AfterFunc(max(min(settleTime, interval), interval-time.Since(b.rung)), func() {
+		b.mu.Lock()
+		b.set, b.rung = false, time.Now()
+		b.mu.Unlock()
+		s.audience.rouse()
+	})
+}
+
+// rouse wakes everybody who has something to tell.
+func (a *audience) rouse() {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for l := range a.listeners {
+		l.feed.rouse()
+	}
+	for ss := range a.sessions {
+		ss.rouse()
 	}
 }
 
@@ -33,16 +90,25 @@ func (s *Server) changed(c change) {
 // below (uri continues it after a slash) is told as well. It does not wait for any client, and updates of one resource in quick
 // succession are told once.
 func (s *Server) ResourceUpdated(uri string) {
-	s.audience.mu.RLock()
-	defer s.audience.mu.RUnlock()
-	for l := range s.audience.listeners {
+	if s.audience.markResource(uri) {
+		s.ring()
+	}
+}
+
+// markResource notes an update for everybody who subscribed to it, and reports whether there is anybody.
+func (a *audience) markResource(uri string) (concerned bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for l := range a.listeners {
 		if subscribed(l.resources, uri) {
 			l.feed.update(uri)
+			concerned = true
 		}
 	}
-	for ss := range s.audience.sessions {
-		ss.update(uri)
+	for ss := range a.sessions {
+		concerned = ss.update(uri) || concerned
 	}
+	return concerned
 }
 
 // subscribed reports whether a set of resources holds uri or something that it lies below.

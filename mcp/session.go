@@ -114,7 +114,7 @@ func (ss *Session) Next(ctx context.Context) (*jsonrpc.Message, error) {
 			return m, nil
 		}
 		ss.mu.Unlock()
-		b, err := ss.feed.next(ctx, ss.server.options.NoticeDelay)
+		b, err := ss.feed.next(ctx)
 		if errors.Is(err, errFeedOver) {
 			return nil, ErrClosed
 		}
@@ -245,15 +245,19 @@ func (ss *Session) setReady() {
 // change tells the client that a list has changed.
 func (ss *Session) change(c change) { ss.feed.change(c) }
 
-// update tells the client that a resource has changed, if it subscribed to it.
-func (ss *Session) update(uri string) {
+// update tells the client that a resource has changed, if it subscribed to it, which it reports.
+func (ss *Session) update(uri string) bool {
 	ss.mu.Lock()
 	wanted := subscribed(ss.resources, uri)
 	ss.mu.Unlock()
 	if wanted {
 		ss.feed.update(uri)
 	}
+	return wanted
 }
+
+// rouse wakes who writes the standalone stream, if there is something to tell.
+func (ss *Session) rouse() { ss.feed.rouse() }
 
 // end tells whoever writes the standalone stream that nothing more will come.
 func (ss *Session) end() { ss.feed.end() }

@@ -24,7 +24,8 @@ func (s *Server) Notify(string, any) error { return nil }
 func (*Session) describe(*Call)      {}
 func (*Session) notified(*Call) bool { return false }
 func (*Session) change(change)       {}
-func (*Session) update(string)       {}
+func (*Session) update(string) bool  { return false }
+func (*Session) rouse()              {}
 func (*Session) end()                {}
 func (*Session) begin(ctx context.Context, _ jsonrpc.ID) (context.Context, func()) {
 	return ctx, func() {}
