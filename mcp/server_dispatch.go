@@ -56,28 +56,38 @@ func (s *Server) Serve(ctx context.Context, x *Exchange) (*jsonrpc.Message, int)
 			return s.refusal(m, adm.Err, adm.Status)
 		}
 	}
-	notification := m.Kind() == jsonrpc.Notification
 	if !s.enter() {
 		return s.refusal(m, errShuttingDown, httpUnavailable)
 	}
 	defer s.leave()
-	c := &Call{server: s, exchange: x, method: m.Method, name: x.name, rev: x.revision, principal: x.Principal, client: x.facts}
-	if x.Session != nil {
-		x.Session.describe(c)
-	}
+	c := s.newCall(x)
 	ctx, done := s.track(ctx, x)
 	defer done()
 	c.serving = ctx
 	result, err := s.run(ctx, c)
 	c.finish()
-	cancelled := errors.Is(context.Cause(ctx), errCancelled)
+	return s.conclude(ctx, c, result, err)
+}
+
+// newCall makes the call that serves an admitted message.
+func (s *Server) newCall(x *Exchange) *Call {
+	c := &Call{server: s, exchange: x, method: x.Message.Method, name: x.name, rev: x.revision, principal: x.Principal, client: x.facts}
+	if x.Session != nil {
+		x.Session.describe(c)
+	}
+	return c
+}
+
+// conclude makes the response of what a handler returned.
+func (s *Server) conclude(ctx context.Context, c *Call, result any, err error) (*jsonrpc.Message, int) {
+	m := c.exchange.Message
 	switch {
-	case notification:
+	case m.Kind() == jsonrpc.Notification:
 		if err != nil {
 			s.log.Warn("mcp: a notification failed", "method", m.Method, "error", err)
 		}
 		return nil, httpAccepted
-	case cancelled:
+	case errors.Is(context.Cause(ctx), errCancelled):
 		return nil, httpAccepted
 	case err != nil:
 		return s.refusal(m, s.wireError(ctx, c, err), s.errorStatus(c, err))

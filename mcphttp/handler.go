@@ -201,34 +201,49 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal *mcp.Pr
 	}
 	p.sink.h, p.sink.w = h, w
 	p.x.Principal = principal
-	h.route(w, r, p)
+	switch h.route(w, r, p) { // here and not there, so that the stacks of open streams stay small
+	case toHandshake:
+		h.era.post(w, r, p)
+	case toModern:
+		h.serveModern(w, r, p)
+	case answered:
+	}
 }
 
-// route decodes the message and hands it to its era. It or what it calls releases the body.
-func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *post) {
+// destination says who goes on with a message, and releases its body.
+type destination uint8
+
+const (
+	answered destination = iota // nobody
+	toModern
+	toHandshake
+)
+
+// route decodes the message and finds out whose it is.
+func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *post) destination {
 	if jsonrpc.IsBatch(p.body.b) {
 		if h.era != nil {
 			h.era.batch(w, r, p)
-			return
+			return answered
 		}
 		p.release()
 		h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errNoBatch)
-		return
+		return answered
 	}
 	var err error
 	if p.msg, err = jsonrpc.Decode(p.body.b); err != nil {
 		h.answerError(w, http.StatusBadRequest, p.msg.ID, wireError(err))
 		p.release()
-		return
+		return answered
 	}
 	if p.msg.Kind() == jsonrpc.Response {
 		if h.era != nil {
 			h.era.deliver(w, r, p)
-			return
+			return answered
 		}
 		p.release()
 		h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errNoResponse)
-		return
+		return answered
 	}
 	p.headers = mirrored(r.Header)
 	p.x.Message = &p.msg
@@ -241,11 +256,11 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *post) {
 	case p.adm.Err != nil:
 		h.answerError(w, p.adm.Status, p.msg.ID, p.adm.Err)
 		p.release()
+		return answered
 	case p.adm.Handshake && h.era != nil:
-		h.era.post(w, r, p)
-	default:
-		h.serveModern(w, r, p)
+		return toHandshake
 	}
+	return toModern
 }
 
 // release hands the body's buffer back. Raw fields of the message must not be used any more, so they are cut off.
