@@ -12,15 +12,17 @@ import (
 
 	"github.com/seed38e7925c/parley/consent"
 	"github.com/seed38e7925c/parley/interactor/terminal"
+	"github.com/seed38e7925c/parley/interactor/web"
 	"github.com/seed38e7925c/parley/mcp"
 	"github.com/seed38e7925c/parley/mcphttp"
 )
 
 // demoCmd is the main job in one command.
 type demoCmd struct {
-	Auto  bool   `help:"Play the person, too, and print who says what to whom. The default where there is no terminal."`
-	Era   string `enum:"auto,legacy,modern,both" default:"auto" help:"Revision to speak: legacy (2025-11-25), modern (2026-07-28) or both, one after the other. Default: modern, and both with --auto."`
-	Stdio bool   `help:"Run the server as a process of its own and speak to it over its standard input and output, instead of HTTP on loopback."`
+	Auto     bool   `help:"Play the person, too, and print who says what to whom. The default where there is no terminal."`
+	Era      string `enum:"auto,legacy,modern,both" default:"auto" help:"Revision to speak: legacy (2025-11-25), modern (2026-07-28) or both, one after the other. Default: modern, and both with --auto."`
+	Interact string `enum:"terminal,web" default:"terminal" help:"Where you are asked: in this terminal, or on pages in your browser."`
+	Stdio    bool   `help:"Run the server as a process of its own and speak to it over its standard input and output, instead of HTTP on loopback."`
 }
 
 // An era is which half of the protocol's history a demo runs in.
@@ -46,7 +48,7 @@ func (c *demoCmd) eras() []demoEra {
 // Run runs the demo. It succeeds only if the tool finished with what the person wanted.
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	in, isFile := s.in.(*os.File)
-	if !isFile || !term.IsTerminal(int(in.Fd())) {
+	if c.Interact != "web" && (!isFile || !term.IsTerminal(int(in.Fd()))) {
 		c.Auto = true
 	}
 	for i, era := range c.eras() {
@@ -74,6 +76,9 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	defer func() { err = errors.Join(err, stop()) }()
 	var host *actor
 	in := terminal.New(s.in, s.err)
+	if c.Interact == "web" {
+		in = web.New(&web.Options{Tell: tellPage(s.err)})
+	}
 	if c.Auto {
 		host = newActor(s.out)
 		transport, in = &tap{Transport: transport, see: host.see}, host.interactor()
@@ -87,7 +92,7 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	if !c.Auto {
-		fmt.Fprintf(s.out, "This terminal is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you.\n\n")
+		fmt.Fprintf(s.out, "This program is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you.\n\n")
 	}
 	waiting := func(p mcp.Progress) {
 		if !c.Auto { // the transcript has it already

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,6 +113,57 @@ func TestDemoRefusedAtThePage(t *testing.T) {
 	if got, err := mcp.CallTool[ticket](t.Context(), client, "book", demoJourney); err == nil || !strings.Contains(err.Error(), "refused at the page") {
 		t.Errorf("%+v %v", got, err)
 	}
+}
+
+// The same at pages in the browser: form, consent, and the page of the server.
+func TestDemoInTheBrowser(t *testing.T) {
+	t.Setenv("BROWSER", "none")
+	pages := &pageReader{t: t, found: make(chan string, 8)}
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"demo", "--interact", "web"}, &streams{in: strings.NewReader(""), out: pages, err: pages})
+	}()
+	post := func(page string, v url.Values) string {
+		res, err := http.PostForm(page, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		return string(body)
+	}
+	post(<-pages.found, url.Values{"choice": {"accept"}, "f0": {"0"}, "f1": {"1"}, "f2": {"true"}})
+	next := post(<-pages.found, url.Values{"choice": {"accept"}})
+	confirm := regexp.MustCompile(`http://[0-9.:]+/confirm/[0-9a-f]+`).FindString(next)
+	post(confirm, url.Values{"choice": {"confirm"}})
+	if got := <-code; got != exitOK || !strings.Contains(pages.String(), "first class, aisle, quiet coach, € 129.00") {
+		t.Errorf("exit code %d\n%s", got, pages.String())
+	}
+}
+
+// A pageReader finds addresses in what is written to it.
+type pageReader struct {
+	t     *testing.T
+	found chan string
+
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (p *pageReader) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Write(b)
+	if page := regexp.MustCompile(`http://[^\s]+`).FindString(string(b)); page != "" {
+		p.found <- page
+	}
+	return len(b), nil
+}
+
+func (p *pageReader) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }
 
 func TestDemoPage(t *testing.T) {

@@ -213,15 +213,20 @@ func (f *hostFlags) interactor(ses *session, s *streams) (*mcp.Interactor, error
 	case "terminal":
 		return terminal.New(s.in, s.err, &terminal.Options{Roots: roots}), nil
 	case "web":
-		return web.New(&web.Options{Roots: roots, Tell: func(page string) {
-			fmt.Fprintf(s.err, "The server has a question for you, at this address:\n\n%s\n\n", page)
-		}}), nil
+		return web.New(&web.Options{Roots: roots, Tell: tellPage(s.err)}), nil
 	case "auto":
 		if in := keyboard(s); in != nil {
 			return terminal.New(in, s.err, &terminal.Options{Roots: roots}), nil
 		}
 	}
 	return headless.New(&headless.Options{Roots: roots}), nil
+}
+
+// tellPage says where a question is asked.
+func tellPage(w io.Writer) func(page string) {
+	return func(page string) {
+		fmt.Fprintf(w, "The server has a question for you, at this address:\n\n%s\n\n", page)
+	}
 }
 
 // listener is the interactor of a command that causes no questions: it declares that they can be asked, and answers none.
