@@ -6,7 +6,7 @@ GO ?= go
 FUZZTIME ?= 30s
 export GO FUZZTIME
 
-.PHONY: help setup tools demo test test-unit test-modern race conformance check fmt lint vuln generate cover fuzz bench bench-quick latest clean
+.PHONY: help setup tools demo test test-unit test-modern race conformance interop check fmt lint vuln generate cover fuzz bench bench-quick latest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ race: ## Unit tests under the race detector, and proof that it is on
 
 conformance: ## The official conformance suite, both roles (needs Node.js; installs the pinned suite from npm)
 	@bash conformance/run.sh
+
+interop: ## The matrix against other SDKs and published servers, on loopback (needs Node.js; installs the pinned peers from npm)
+	@bash interop/run.sh $(ARGS)
 
 check: tools ## Format, vet, lint, tidy modules, generated files, file norms, known vulnerabilities
 	@scripts/check.sh

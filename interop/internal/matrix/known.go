@@ -1,0 +1,96 @@
+package matrix
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A Known is a cell that is not ok for a reason that lies with the peer or the era. It is checked by each run: a cell that fails in
+// another way, or no longer fails, is a failure.
+type Known struct {
+	// Client, Server, Transport and Era say where; empty is everywhere.
+	Client, Server, Transport, Era string
+	Check                          string
+	// State is NA or Fault.
+	State State
+	// Reason says what is missing, or what the peer does wrong; Rule is the rule it breaks.
+	Reason, Rule string
+	// Match is how the check fails.
+	Match *regexp.Regexp
+	// Skip: the check is not run, because there is nothing to run.
+	Skip bool
+	// Sometimes: the fault does not show every time.
+	Sometimes bool
+}
+
+func (k *Known) fits(p *Pair, check string) bool {
+	in := func(pattern, s string) bool { return pattern == "" || strings.HasPrefix(s, pattern) }
+	return k.Check == check && in(k.Client, p.Client) && in(k.Server, p.Server) && in(k.Transport, p.Transport) && in(k.Era, p.Era)
+}
+
+func (p *Pair) known(check string) *Known {
+	for i := range AllKnown {
+		if AllKnown[i].fits(p, check) {
+			return &AllKnown[i]
+		}
+	}
+	return nil
+}
+
+// AllKnown are the cells known not to be ok. The first that fits counts.
+var AllKnown = []Known{
+	{
+		Server: GoSDK, Check: Int64, State: Fault,
+		Reason: "the server rounds integers in a tool's arguments to float64 before the handler sees them",
+		Rule:   "server/tools: arguments are those of the call; its schema says integer, and JSON bounds none",
+		Match:  regexp.MustCompile(`got \{"n":9007199254740992\} \{"n":9007199254740992\}`),
+	},
+	{
+		Client: GoSDK, Check: Int64, State: Fault,
+		Reason: "the client decodes structuredContent into float64, although the server's text is exact",
+		Rule:   "server/tools: structuredContent is the result; its schema says integer, and JSON bounds none",
+		Match:  regexp.MustCompile(`got \{"n":9007199254740992\} \{"n":9007199254740993\}`),
+	},
+	{
+		Server: GoSDK, Era: "legacy", Check: Errors, State: Fault,
+		Reason: "an unknown resource is answered with -32602, the code of 2026-07-28",
+		Rule:   "2025-11-25 server/resources, Error Handling: SHOULD answer an unknown resource with -32002",
+		Match:  regexp.MustCompile(`an unknown resource: error -32602`),
+	},
+	{
+		Client: MCPGo, Transport: "http", Era: "legacy", Check: Cancel, State: Fault,
+		Reason: "a call that is given up is not cancelled: the client only closes the connection",
+		Rule:   "2025-11-25 basic/transports: to cancel, the client SHOULD send notifications/cancelled; a disconnection is not a cancellation",
+		Match:  regexp.MustCompile(`the server to cancel its handler`),
+	},
+	{
+		Server: MCPGo, Transport: "stdio", Era: "modern", Check: ListChanged, State: Fault,
+		Reason: "notifications/tools/list_changed comes without the subscriptionId of the listen request",
+		Rule:   "2026-07-28 basic: a server MUST tag each notification of a listen stream with subscriptionId; on stdio clients MUST go by it",
+		Match:  regexp.MustCompile(`no such tools event`),
+	},
+	{
+		Server: MCPGo, Transport: "stdio", Era: "modern", Check: Updated, State: Fault,
+		Reason: "notifications/resources/updated comes without the subscriptionId of the listen request",
+		Rule:   "2026-07-28 basic: a server MUST tag each notification of a listen stream with subscriptionId; on stdio clients MUST go by it",
+		Match:  regexp.MustCompile(`no such updated event`),
+	},
+	{
+		Server: MCPGo, Transport: "http", Era: "modern", Check: Updated, State: Fault,
+		Reason: "resourceSubscriptions is acknowledged, but notifications/resources/updated does not come on the listen stream",
+		Rule:   "2026-07-28 basic/patterns/subscriptions: what is acknowledged is what will be sent",
+		Match:  regexp.MustCompile(`no such updated event`),
+	},
+	{
+		Server: MCPGo, Check: Progress, State: Fault, Sometimes: true,
+		Reason: "progress that a tool reports just before its answer is sometimes sent after the answer, or never",
+		Rule:   "basic/utilities/progress: progress notifications MUST stop after completion",
+		Match:  regexp.MustCompile(`no such progress event`),
+	},
+	{
+		Server: MCPGo, Check: Logging, State: Fault, Sometimes: true,
+		Reason: "a log message that a tool sends just before its answer is sometimes sent after the answer, or never",
+		Rule:   "server/utilities/logging: messages of a request belong to it (2026-07-28: on its stream, before the response)",
+		Match:  regexp.MustCompile(`no such log event`),
+	},
+}
