@@ -28,7 +28,7 @@ type CacheOptions struct {
 
 // A ResponseCache keeps results that servers allow to be kept: since 2026-07-28 those of server/discover, of the lists and of
 // resources/read, for the time and the audience that the server names. What is private is kept apart by the identity of the
-// credentials, and for links without credentials by client. The least recently used go first when it is full. A result is decoded anew
+// credentials, and by client for links that have none or cannot name them ([AuthLink]). The least recently used go first when it is full. A result is decoded anew
 // for each caller, so that nobody can change what another gets. It is safe for concurrent use and may serve several clients.
 //
 // See [server/utilities/caching].
@@ -160,7 +160,9 @@ func (c *Client) cacheSelf() string { return "client " + strconv.FormatUint(c.se
 // audience names who private results are for.
 func (c *Client) audience(n *connection) string {
 	if l, ok := n.link.(AuthLink); ok {
-		return "credentials " + l.AuthContext()
+		if who := l.AuthContext(); who != "" {
+			return "credentials " + who
+		}
 	}
 	return c.cacheSelf()
 }

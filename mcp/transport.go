@@ -52,7 +52,8 @@ type HeaderLink interface {
 // An AuthLink is a [Link] whose requests carry credentials. Responses that a server marked private are cached under their identity.
 type AuthLink interface {
 	Link
-	// AuthContext names the credentials in force. It changes when they change identity, and is never a secret itself.
+	// AuthContext names the credentials in force. It changes when they change identity, and is never a secret itself. Where it is
+	// empty nothing is known of them, and what is private stays with its client.
 	AuthContext() string
 }
 

@@ -242,7 +242,8 @@ func (l *link) Established(rev mcp.Revision) {
 // MirrorsHeaders implements [mcp.HeaderLink].
 func (l *link) MirrorsHeaders(rev mcp.Revision) bool { return rev.Rules().HTTP.MirrorHeaders }
 
-// AuthContext implements [mcp.AuthLink]: it is what the Transport of DialOptions.Client says it is.
+// AuthContext implements [mcp.AuthLink]: it is what the Transport of DialOptions.Client says it is. Credentials in DialOptions.Header,
+// or added by a Transport that does not name them, have no name.
 func (l *link) AuthContext() string {
 	if a, ok := l.client.Transport.(interface{ AuthContext() string }); ok {
 		return a.AuthContext()
