@@ -29,6 +29,7 @@ type feed struct {
 	pending change
 	updated []string            // URIs, each once, in the order of their first update
 	seen    map[string]struct{} // what is in updated
+	due     bool                // what is marked may be told
 	queue   []*jsonrpc.Message
 	dropped int
 	over    bool
@@ -47,14 +48,14 @@ func (f *feed) signal() {
 	}
 }
 
-// change marks a list as changed. The taker learns of it from rouse.
+// change marks a list as changed. It is not told before rouse.
 func (f *feed) change(c change) {
 	f.mu.Lock()
 	f.pending |= c
 	f.mu.Unlock()
 }
 
-// update marks a resource as updated. The taker learns of it from rouse.
+// update marks a resource as updated. It is not told before rouse.
 func (f *feed) update(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,12 +73,13 @@ func (f *feed) update(uri string) {
 	f.updated = append(f.updated, uri)
 }
 
-// rouse wakes the taker if something was marked.
+// rouse wakes the taker if something was marked: it may now be told.
 func (f *feed) rouse() {
 	f.mu.Lock()
-	marked := f.pending != 0 || len(f.updated) > 0
+	f.due = f.pending != 0 || len(f.updated) > 0
+	due := f.due
 	f.mu.Unlock()
-	if marked {
+	if due {
 		f.signal()
 	}
 }
@@ -110,12 +112,16 @@ type batch struct {
 	dropped  int // messages and updates lost since the last batch
 }
 
-// take returns what is there.
+// take returns what may be told.
 func (f *feed) take() (b batch, over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b = batch{messages: f.queue, changes: f.pending, updated: f.updated, dropped: f.dropped}
-	f.queue, f.pending, f.updated, f.seen, f.dropped = nil, 0, nil, nil, 0
+	b = batch{messages: f.queue, dropped: f.dropped}
+	f.queue, f.dropped = nil, 0
+	if f.due || f.over {
+		b.changes, b.updated = f.pending, f.updated
+		f.pending, f.updated, f.seen, f.due = 0, nil, nil, false
+	}
 	return b, f.over
 }
 

@@ -78,6 +78,23 @@ func TestServerListen(t *testing.T) {
 	})
 }
 
+// Nobody hears of changes more often than NoticeDelay says, not even who is just about to look.
+func TestServerNoticesOfAStorm(t *testing.T) {
+	s := fullServer(t, &mcp.ServerOptions{NoticeDelay: time.Hour})
+	l := s.listen(t, "7", `{"toolsListChanged":true}`, nil)
+	other := s.listen(t, "8", `{"toolsListChanged":true}`, nil)
+	addNumbered(s.Server, 0, 2000)
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*listening{l, other} {
+		<-l.done
+		if n := strings.Count(strings.Join(l.stream.lines(), ""), "list_changed"); n > 2 { // at once, and when all is over
+			t.Errorf("told %d times", n)
+		}
+	}
+}
+
 // The first change is told at once, but together with those made with it; those that follow, at intervals.
 func TestServerNoticeRhythm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
