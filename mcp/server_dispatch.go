@@ -78,8 +78,15 @@ func (s *Server) newCall(x *Exchange) *Call {
 	return c
 }
 
-// conclude makes the response of what a handler returned.
-func (s *Server) conclude(ctx context.Context, c *Call, result any, err error) (*jsonrpc.Message, int) {
+// conclude makes the response of what a handler returned. The encoders and errors of the program, and its log, may panic like a handler.
+func (s *Server) conclude(ctx context.Context, c *Call, result any, err error) (reply *jsonrpc.Message, status int) {
+	if !s.options.PropagatePanics {
+		defer func() {
+			if v := recover(); v != nil {
+				reply, status = s.contained(c, v)
+			}
+		}()
+	}
 	m := c.exchange.Message
 	switch {
 	case m.Kind() == jsonrpc.Notification:
@@ -99,7 +106,7 @@ func (s *Server) conclude(ctx context.Context, c *Call, result any, err error) (
 	if raw == nil { // a listen stream that its client has closed
 		return nil, httpOK
 	}
-	reply := &jsonrpc.Message{ID: m.ID, Result: raw}
+	reply = &jsonrpc.Message{ID: m.ID, Result: raw}
 	if c.isEncoded(raw) {
 		reply.Vouch()
 	}
@@ -112,6 +119,15 @@ func (s *Server) refusal(m *jsonrpc.Message, err *Error, status int) (*jsonrpc.M
 		return nil, status
 	}
 	return &jsonrpc.Message{ID: m.ID, Error: err}, status
+}
+
+// contained answers a request whose answer could not be made because code of the program panicked. The log may be what panics.
+func (s *Server) contained(c *Call, v any) (*jsonrpc.Message, int) {
+	func() {
+		defer func() { _ = recover() }()
+		s.logCall(c).Error("mcp: panic while a request was answered", "error", fmt.Sprint(v), "stack", string(debug.Stack()))
+	}()
+	return s.refusal(c.exchange.Message, errInternal, httpOK)
 }
 
 // run calls the middleware chain and contains panics.

@@ -43,8 +43,14 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 	rules := c.rev.Rules()
 	switch r := result.(type) {
 	case nil:
-		return nil, nil //nolint:nilnil // a listen stream that its client has closed
+		if c.method == MethodListen {
+			return nil, nil //nolint:nilnil // a listen stream that its client has closed
+		}
+		return nil, fmt.Errorf("the handler of %s returned neither a result nor an error", c.method)
 	case *CallToolResult:
+		if r == nil {
+			return nil, errNoResult
+		}
 		return s.shapeToolResult(rules, r)
 	case json.RawMessage:
 		if c.isEncoded(r) {
@@ -52,7 +58,11 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 		}
 		return s.stampRaw(c, r)
 	}
-	raw, err := marshalJSON(fitResult(rules, result))
+	fit, err := fitResult(rules, result)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := marshalJSON(fit)
 	if err != nil {
 		return nil, fmt.Errorf("the result of %s cannot be encoded: %w", c.method, err)
 	}
@@ -65,23 +75,29 @@ func (c *Call) isEncoded(raw json.RawMessage) bool {
 }
 
 // fitResult returns result without what the revision lacks. It never changes what the handler returned.
-func fitResult(rules *era.Rules, result any) any {
+func fitResult(rules *era.Rules, result any) (any, error) {
 	switch r := result.(type) {
 	case *GetPromptResult:
+		if r == nil {
+			return nil, errNoResult
+		}
 		out := *r
 		out.Messages = make([]*PromptMessage, len(r.Messages))
 		for i, m := range r.Messages {
-			if m == nil {
-				continue
+			if m == nil || isNilContent(m.Content) {
+				return nil, fmt.Errorf("message %d of the prompt has no content", i)
 			}
 			pm := *m
 			pm.Content = fitContent(rules, m.Content)
 			out.Messages[i] = &pm
 		}
-		return &out
+		return &out, nil
 	case *ReadResourceResult:
+		if r == nil {
+			return nil, errNoResult
+		}
 		if rules.Fields.Meta {
-			return r
+			return r, nil
 		}
 		out := *r
 		out.Contents = make([]*ResourceContents, len(r.Contents))
@@ -92,9 +108,9 @@ func fitResult(rules *era.Rules, result any) any {
 				out.Contents[i] = &plain
 			}
 		}
-		return &out
+		return &out, nil
 	}
-	return result
+	return result, nil
 }
 
 // fitContent returns a content block as the revision knows it: kinds that it lacks become text.
@@ -197,9 +213,13 @@ func resultSize(r *CallToolResult) int {
 				n += len(b.Text) + len(b.Text)/8 + 64
 			}
 		case *ImageContent:
-			n += len(b.Data)*4/3 + 128
+			if b != nil {
+				n += len(b.Data)*4/3 + 128
+			}
 		case *AudioContent:
-			n += len(b.Data)*4/3 + 128
+			if b != nil {
+				n += len(b.Data)*4/3 + 128
+			}
 		}
 	}
 	return n
@@ -399,11 +419,23 @@ func appendContent(dst []byte, b Content) ([]byte, error) {
 
 // isNilContent reports whether a block is missing.
 func isNilContent(b Content) bool {
-	if b == nil {
+	switch b := b.(type) {
+	case nil:
 		return true
+	case *TextContent:
+		return b == nil
+	case *ImageContent:
+		return b == nil
+	case *AudioContent:
+		return b == nil
+	case *ResourceLink:
+		return b == nil
+	case *EmbeddedResource:
+		return b == nil
+	case *UnknownContent:
+		return b == nil
 	}
-	t, ok := b.(*TextContent)
-	return ok && t == nil
+	return false
 }
 
 // appendText appends s as a JSON string; what is not UTF-8 is replaced.
