@@ -96,7 +96,7 @@ func (s *Server) admitModern(x *Exchange, m *jsonrpc.Message) Admission {
 	if x.params.shape == paramsBroken {
 		return refuse(errParamsShape, httpBadRequest)
 	}
-	if m.Method == MethodToolsCall && x.Headers != nil {
+	if m.Method == MethodToolsCall && x.Headers != nil && s.options.Visible == nil { // otherwise calledTool does it
 		if err := s.checkParamHeaders(x); err != nil {
 			return refuse(err, httpBadRequest)
 		}

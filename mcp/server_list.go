@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -17,8 +19,12 @@ func listPage[E listed](s *Server, c *Call, r *registry[E], member string, kind 
 		if state != era.Valid {
 			return nil, invalidParams("params.cursor must be a string")
 		}
+		get := func(id string) (E, bool) { // a cursor can be made up: it must not find what is hidden
+			e, ok := r.get(id)
+			return e, ok && s.visible(c, kind, id)
+		}
 		var err error
-		if start, err = position(list, cursor, r.get); err != nil {
+		if start, err = position(list, cursor, get); err != nil {
 			return nil, err
 		}
 	}
@@ -121,6 +127,31 @@ func encodePage[E listed](s *Server, c *Call, member string, list []E, start int
 		dst = append(append(dst, ','), s.stamp.complete...)
 	}
 	return jsonrpc.Clean(append(dst, '}'))
+}
+
+// tells reports whether the caller may hear that the resource has changed: a subscription may be to what lies above it, and older than
+// the resource or its being hidden.
+func (s *Server) tells(c *Call, uri string) (told bool) {
+	defer func() {
+		if v := recover(); v != nil { // nothing else would catch it on the stream of a session
+			s.log.Error("mcp: ServerOptions.Visible panicked", "error", fmt.Sprint(v), "stack", string(debug.Stack()))
+			told = false
+		}
+	}()
+	if _, ok := s.resources.get(uri); ok {
+		return s.visible(c, KindResource, uri)
+	}
+	matched := false
+	for _, e := range s.templates.snapshot() {
+		if e.match.Match(uri) == nil {
+			continue
+		}
+		if s.visible(c, KindResourceTemplate, e.id()) {
+			return true
+		}
+		matched = true
+	}
+	return !matched
 }
 
 // visible reports whether the caller may know of something.

@@ -55,6 +55,7 @@ func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 		if err != nil {
 			return nil, nil //nolint:nilerr,nilnil // the client has closed the stream
 		}
+		b.hide(s, c)
 		for _, m := range b.notices(l.meta) {
 			if err := x.Stream.Send(ctx, m); err != nil {
 				return nil, nil //nolint:nilerr,nilnil // the client is gone
@@ -86,13 +87,8 @@ func (s *Server) listenFilter(c *Call) (*SubscriptionFilter, error) {
 		PromptsListChanged:   f.PromptsListChanged && s.has("prompts"),
 		ResourcesListChanged: f.ResourcesListChanged && s.has("resources"),
 	}
-	if s.has("resources") {
-		for _, uri := range f.ResourceSubscriptions {
-			if _, known := s.resources.get(uri); known && !s.visible(c, KindResource, uri) {
-				continue
-			}
-			honoured.ResourceSubscriptions = append(honoured.ResourceSubscriptions, uri)
-		}
+	if s.has("resources") { // hidden ones as well, of which nothing is told: leaving them out would tell that they are there
+		honoured.ResourceSubscriptions = f.ResourceSubscriptions
 	}
 	return honoured, nil
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -195,6 +196,13 @@ var changeNotices = []struct {
 	{toolsChanged, NotificationToolsListChanged},
 	{promptsChanged, NotificationPromptsListChanged},
 	{resourcesChanged, NotificationResourcesListChanged},
+}
+
+// hide takes out the updates of what the caller may not know of.
+func (b *batch) hide(s *Server, c *Call) {
+	if s.options.Visible != nil {
+		b.updated = slices.DeleteFunc(b.updated, func(uri string) bool { return !s.tells(c, uri) })
+	}
 }
 
 // notices turns what a feed gave out into messages, each with meta (a member of params, without a comma, or empty).

@@ -272,6 +272,12 @@ func (s *Server) calledTool(c *Call) (*toolEntry, error) {
 	if !ok || !s.visible(c, KindTool, name) {
 		return nil, invalidParams("unknown tool: %s", clip(name, maxQuotedName))
 	}
+	if s.options.Visible != nil && c.exchange.Headers != nil && c.rev.Rules().HTTP.MirrorHeaders {
+		// Not by Admit: a hidden tool must not be told from one that does not exist.
+		if err := s.checkParamHeaders(c.exchange); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 

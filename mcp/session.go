@@ -85,7 +85,7 @@ func (ss *Session) Idle() bool {
 // Close ends the session: requests that are being served are cancelled, requests to the client fail with [ErrClosed], and Next
 // returns. It waits for nothing. Idempotent.
 func (ss *Session) Close() error {
-	ss.server.audience.removeSession(ss)
+	defer ss.server.audience.removeSession(ss) // last: setReady looks at closed after it has added the session
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.closed = true
@@ -124,10 +124,22 @@ func (ss *Session) Next(ctx context.Context) (*jsonrpc.Message, error) {
 		if b.dropped > 0 {
 			ss.server.log.Warn("mcp: a slow client lost messages", "client", ss.clientName(), "lost", b.dropped)
 		}
+		b.hide(ss.server, ss.listening())
 		ss.mu.Lock()
 		ss.feed.ready = b.notices("")
 		ss.mu.Unlock()
 	}
+}
+
+// listening returns a call that stands for the session's client while nothing of it is being served.
+func (ss *Session) listening() *Call {
+	if ss.server.options.Visible == nil {
+		return nil
+	}
+	x := &Exchange{Message: &jsonrpc.Message{Method: MethodResourcesSubscribe}, Principal: ss.principal, Session: ss}
+	c := &Call{server: ss.server, exchange: x, method: MethodResourcesSubscribe, principal: ss.principal, over: true}
+	ss.describe(c)
+	return c
 }
 
 // Notify queues a notification of one's own for the client. It does not wait; when more than ServerOptions.MaxQueue messages wait,
@@ -237,8 +249,12 @@ func (ss *Session) setReady() {
 		ss.ready = true
 	}
 	ss.mu.Unlock()
-	if first {
-		ss.server.audience.addSession(ss)
+	if !first {
+		return
+	}
+	ss.server.audience.addSession(ss)
+	if ss.Closed() {
+		ss.server.audience.removeSession(ss)
 	}
 }
 

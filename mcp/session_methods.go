@@ -94,9 +94,6 @@ func (s *Server) subscribe(_ context.Context, c *Call) (any, error) {
 	if state != era.Valid {
 		return nil, invalidParams("params.uri must be a string: the URI of the resource")
 	}
-	if _, known := s.resources.get(uri); known && !s.visible(c, KindResource, uri) {
-		return nil, notFound(c)
-	}
 	ss := c.exchange.Session
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
