@@ -229,19 +229,25 @@ func (c *Call) admitQuestion(ctx context.Context, q *Question) (*askRun, error) 
 	if err := run.use(q.Key); err != nil {
 		return nil, err
 	}
-	if err := c.checkWords(run, q); err != nil {
-		run.fault = err
-		return nil, err
+	facts, digest := a.facts(q), q.digest
+	if facts != nil {
+		digest = facts.digest
+	}
+	if facts == nil || facts.linked {
+		if err := c.checkWords(run, q); err != nil {
+			run.fault = err
+			return nil, err
+		}
 	}
 	if err := c.checkKind(q); err != nil {
 		return nil, err
 	}
-	digest, err := q.digest()
+	sum, err := digest()
 	if err != nil {
 		run.fault = err
 		return nil, err
 	}
-	run.digests[q.Key] = digest
+	run.digests[q.Key] = sum
 	c.noteUndeclared(run, q)
 	return run, nil
 }

@@ -23,12 +23,12 @@ func (e *unavailableError) Unwrap() error { return ErrUnavailable }
 
 // checkKind reports whether the client can be asked a question of that kind at all.
 func (c *Call) checkKind(q *Question) error {
-	exists, declared, needs := c.kindNeeds(q)
+	exists, declared := c.kindDeclared(q)
 	switch {
 	case !exists:
 		return &unavailableError{key: q.Key, kind: q.Kind, reason: "revision " + c.rev.String() + " has no such question"}
 	case !declared:
-		return &unavailableError{key: q.Key, kind: q.Kind, needs: needs, reason: "the client did not declare the capability"}
+		return &unavailableError{key: q.Key, kind: q.Kind, needs: q.needs(), reason: "the client did not declare the capability"}
 	case q.Kind == AskForm && q.Form != nil && !c.rev.Rules().Elicitation.Multi:
 		if _, err := q.Form.Schema(dialectOf(c.rev)); errors.Is(err, form.ErrInexpressible) {
 			return &unavailableError{key: q.Key, kind: q.Kind, reason: err.Error()}
@@ -37,29 +37,46 @@ func (c *Call) checkKind(q *Question) error {
 	return nil
 }
 
-// kindNeeds says whether the revision has such questions, whether the client declared that it can be asked them, and what it would
-// have to declare.
-func (c *Call) kindNeeds(q *Question) (exists, declared bool, needs *ClientCapabilities) {
+// kindDeclared says whether the revision has such questions, and whether the client declared that it can be asked them.
+func (c *Call) kindDeclared(q *Question) (exists, declared bool) {
 	rules, caps := c.rev.Rules(), c.ClientCapabilities()
 	switch q.Kind {
 	case AskForm:
-		needs = &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &Supported{}}}
-		return rules.Elicitation.Form, caps.Elicitation.HasForm(), needs
+		return rules.Elicitation.Form, caps.Elicitation.HasForm()
 	case AskURL:
-		needs = &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &Supported{}}}
 		draft := c.usesDraft()
-		return rules.Elicitation.URL || draft, caps.Elicitation.HasURL() || draft, needs
+		return rules.Elicitation.URL || draft, caps.Elicitation.HasURL() || draft
 	case AskSample:
-		withTools := q.Sample != nil && (len(q.Sample.Tools) > 0 || q.Sample.ToolChoice != nil)
-		needs = &ClientCapabilities{Sampling: &SamplingCapability{}}
-		if withTools {
+		withTools := q.samplesTools()
+		return !withTools || rules.SamplingTools, canSample(caps, withTools)
+	case AskRoots:
+		return true, caps.Roots != nil
+	}
+	return false, false
+}
+
+// samplesTools reports whether the question is a sampling request with tools.
+func (q *Question) samplesTools() bool {
+	return q.Sample != nil && (len(q.Sample.Tools) > 0 || q.Sample.ToolChoice != nil)
+}
+
+// needs returns what a client has to declare to be asked the question.
+func (q *Question) needs() *ClientCapabilities {
+	switch q.Kind {
+	case AskForm:
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &Supported{}}}
+	case AskURL:
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &Supported{}}}
+	case AskSample:
+		needs := &ClientCapabilities{Sampling: &SamplingCapability{}}
+		if q.samplesTools() {
 			needs.Sampling.Tools = &Supported{}
 		}
-		return !withTools || rules.SamplingTools, canSample(caps, withTools), needs
+		return needs
 	case AskRoots:
-		return true, caps.Roots != nil, &ClientCapabilities{Roots: &RootsCapability{}}
+		return &ClientCapabilities{Roots: &RootsCapability{}}
 	}
-	return false, false, nil
+	return nil
 }
 
 func canSample(caps *ClientCapabilities, withTools bool) bool {

@@ -92,23 +92,23 @@ func (q *Question) answer(raw json.RawMessage) (*Answer, error) {
 	case AskRoots:
 		return rootsAnswer(raw)
 	}
-	var res ElicitResult
-	if err := unmarshalJSON(raw, &res); err != nil {
-		return nil, &badReply{"it is not the result of an elicitation"}
+	action, content, err := readElicitResult(raw)
+	if err != nil {
+		return nil, &badReply{errElicitResult.Error()}
 	}
-	switch res.Action {
+	switch action {
 	case ActionDecline, ActionCancel:
-		return &Answer{Action: res.Action}, nil
+		return &Answer{Action: action}, nil
 	case ActionAccept:
 	case "":
 		return nil, &badReply{"it is not the result of an elicitation: there is no action"}
 	default:
-		return nil, &badReply{fmt.Sprintf("action %q is none of accept, decline and cancel", clip(string(res.Action), 40))}
+		return nil, &badReply{fmt.Sprintf("action %q is none of accept, decline and cancel", clip(string(action), 40))}
 	}
 	if q.Kind == AskURL {
 		return &Answer{Action: ActionAccept}, nil // content has no place here, and is not looked at
 	}
-	content, err := q.content(res.Content)
+	content, err = q.content(content)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/seed38e7925c/parley/internal/era"
 )
 
 // This file asks by the result of the request (2026-07-28, basic/patterns/mrtr): what is known is answered, what is not goes out
@@ -86,14 +88,38 @@ func (r *askRun) known(c *Call, q *Question) (ans *Answer, problem, err error) {
 // refusalIn returns the action of a reply that declines or dismisses, empty for others. A refusal holds whatever became of the
 // wording: nobody is asked twice.
 func refusalIn(raw json.RawMessage) ElicitAction {
-	var res ElicitResult
-	if len(raw) == 0 || raw[0] != '{' || unmarshalJSON(raw, &res) != nil {
-		return ""
-	}
-	if res.Action == ActionDecline || res.Action == ActionCancel {
-		return res.Action
+	action, _, err := readElicitResult(raw)
+	if err == nil && (action == ActionDecline || action == ActionCancel) {
+		return action
 	}
 	return ""
+}
+
+// errElicitResult says that a reply is none to an elicitation.
+var errElicitResult = errors.New("it is not the result of an elicitation")
+
+// readElicitResult reads an [ElicitResult] without its _meta.
+func readElicitResult(raw json.RawMessage) (action ElicitAction, content json.RawMessage, err error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return "", nil, errElicitResult
+	}
+	wrong := eachMember(raw, func(name, value []byte) {
+		switch string(name) {
+		case "action":
+			text, state := stringOf(value)
+			if state != era.Valid && value[0] != 'n' {
+				err = errElicitResult
+			}
+			action = ElicitAction(text)
+		case "content":
+			content = value
+		case "_meta":
+			if value[0] != '{' && value[0] != 'n' {
+				err = errElicitResult
+			}
+		}
+	})
+	return action, content, errors.Join(wrong, err)
 }
 
 // remember keeps an answer for the runs to come: a client sends each one only once.
@@ -237,7 +263,7 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 	requests := make(InputRequests, len(run.pending))
 	st.Asked = make(map[string]string, len(run.pending))
 	for _, q := range run.pending {
-		method, params, err := c.questionRequest(q.Question, reworded(q.Message, q.problem), "")
+		method, params, err := c.pendingRequest(q)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
 		}
@@ -249,6 +275,15 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 		return nil, err
 	}
 	return &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: requests, RequestState: &sealed}, nil
+}
+
+// pendingRequest returns what puts a pending question.
+func (c *Call) pendingRequest(q *pendingQuestion) (method string, params json.RawMessage, err error) {
+	if q.Kind == AskForm && q.problem == nil {
+		params, err = c.formParams(q.Question)
+		return MethodElicit, params, err
+	}
+	return c.questionRequest(q.Question, reworded(q.Message, q.problem), "")
 }
 
 // bounds refuses a round too many.

@@ -58,6 +58,8 @@ type Question struct {
 	// Optional questions are dropped, with [ErrUnavailable] as their outcome, when the client cannot be asked that kind. A declared
 	// question that is not optional has calls refused, before the handler runs, of 2026-07-28 clients that cannot be asked.
 	Optional bool
+
+	facts *questionFacts // of declared forms
 }
 
 // An Answer is what came back for a [Question].
@@ -157,7 +159,7 @@ var fullDialect = form.Dialect{Defaults: true, OptionTitles: true, MultiChoice: 
 
 // digest names what exactly is asked. An answer is tied to it.
 func (q *Question) digest() (string, error) {
-	h := appendPart(nil, q.Kind.String())
+	h := appendPart(make([]byte, 0, 1024), q.Kind.String())
 	h = appendPart(appendPart(h, q.Message), q.URL)
 	if q.Form != nil {
 		schema, err := q.Form.Schema(fullDialect)

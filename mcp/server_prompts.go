@@ -53,6 +53,7 @@ func RegisterPrompt[Args any](s *Server, p *Prompt, h func(ctx context.Context, 
 		return fmt.Errorf("mcp: prompt %q: %w", clip(p.Name, maxQuotedName), err)
 	}
 	prompt := *p
+	prompt.Asks = declare(p.Asks)
 	in := promptInput[Args](&prompt)
 	e := &promptEntry{
 		prompt: &prompt,

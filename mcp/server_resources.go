@@ -82,6 +82,7 @@ func RegisterResource(s *Server, r *Resource, h ResourceHandler) error {
 		return fmt.Errorf("mcp: resource %q: %w", clip(r.URI, maxQuotedName), err)
 	}
 	resource := *r
+	resource.Asks = declare(r.Asks)
 	if err := s.resources.add(&resourceEntry{resource: &resource, read: h}); err != nil {
 		return fmt.Errorf("mcp: resource %w", err)
 	}
@@ -117,6 +118,7 @@ func RegisterResourceTemplate(s *Server, t *ResourceTemplate, h TemplateHandler)
 		return fmt.Errorf("mcp: resource template %q: %w", clip(t.URITemplate, maxQuotedName), err)
 	}
 	template := *t
+	template.Asks = declare(t.Asks)
 	if err := s.templates.add(&templateEntry{template: &template, match: match, read: h}); err != nil {
 		return fmt.Errorf("mcp: resource template %w", err)
 	}

@@ -62,6 +62,7 @@ func RegisterTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, c
 		return fmt.Errorf("mcp: tool %q: %w", clip(toolName(t), maxQuotedName), err)
 	}
 	tool := *t
+	tool.Asks = declare(t.Asks)
 	in, out := inputOf[In](&tool), outputOf[Out](&tool)
 	e := &toolEntry{
 		tool: &tool,

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -52,6 +54,10 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 			return nil, errNoResult
 		}
 		return s.shapeToolResult(rules, r)
+	case *InputRequiredResult:
+		if raw, ok := s.shapeInputRequired(rules, r); ok {
+			return raw, nil
+		}
 	case json.RawMessage:
 		if c.isEncoded(r) {
 			return r, nil // a list, stamped already
@@ -67,6 +73,38 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the result of %s cannot be encoded: %w", c.method, err)
 	}
 	return s.stampRaw(c, raw)
+}
+
+// shapeInputRequired encodes questions by hand. It leaves what is unusual to others.
+func (s *Server) shapeInputRequired(rules *era.Rules, r *InputRequiredResult) (json.RawMessage, bool) {
+	if !rules.ResultType || r == nil || len(r.Meta) > 0 || r.ResultType != ResultInputRequired {
+		return nil, false
+	}
+	dst := append(make([]byte, 0, 1024), '{')
+	if r.InputRequests != nil {
+		dst = append(dst, `"inputRequests":{`...)
+		for i, key := range slices.Sorted(maps.Keys(r.InputRequests)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			req := r.InputRequests[key]
+			dst = append(appendText(dst, key), `:{"method":`...)
+			dst = appendText(dst, req.Method)
+			if req.Params != nil {
+				if !jsontext.Value(req.Params).IsValid() {
+					return nil, false
+				}
+				dst = append(append(dst, `,"params":`...), req.Params...)
+			}
+			dst = append(dst, '}')
+		}
+		dst = append(dst, `},`...)
+	}
+	if r.RequestState != nil {
+		dst = append(appendText(append(dst, `"requestState":`...), *r.RequestState), ',')
+	}
+	dst = append(dst, `"resultType":"`+ResultInputRequired+`","_meta":{`...)
+	return append(append(dst, s.stamp.serverInfo...), `}}`...), true
 }
 
 // isEncoded reports whether raw is a list that the core has encoded, complete and clean.

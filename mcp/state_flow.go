@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/seed38e7925c/parley/internal/canon"
@@ -99,10 +100,44 @@ func maxSealed(n int) int { return base64.RawURLEncoding.EncodedLen(sealHeader +
 
 // seal seals the state; fits is false when it is larger than what may travel through the client.
 func (r *askRuntime) seal(b *Binding, st *flowState) (sealed string, fits bool, err error) {
-	plain, err := marshalJSON(st)
-	if err != nil {
-		return "", false, fmt.Errorf("mcp: encoding the state of a call: %w", err)
-	}
+	plain := st.encode()
 	sealed, err = r.keys.Seal(b, plain)
 	return sealed, len(plain) <= r.maxState, err
+}
+
+// encode is JSON by hand; what is empty is left out.
+func (st *flowState) encode() []byte {
+	dst := appendText(append(make([]byte, 0, 512), `{"f":`...), st.Flow)
+	dst = appendText(append(dst, `,"i":`...), st.RoundID)
+	dst = strconv.AppendInt(append(dst, `,"r":`...), int64(st.Round), 10)
+	dst = strconv.AppendInt(append(dst, `,"w":`...), int64(st.Waits), 10)
+	dst = strconv.AppendInt(append(dst, `,"c":`...), int64(st.Changed), 10)
+	dst = strconv.AppendInt(append(dst, `,"x":`...), st.Expires, 10)
+	if st.Stored != "" {
+		dst = appendText(append(dst, `,"s":`...), st.Stored)
+	}
+	dst = appendMembers(dst, "q", st.Asked, appendText)
+	dst = appendMembers(dst, "e", st.IDs, appendText)
+	dst = appendMembers(dst, "o", st.Once, func(dst []byte, raw json.RawMessage) []byte { return append(dst, raw...) })
+	dst = appendMembers(dst, "a", st.Answers, func(dst []byte, reply rememberedReply) []byte {
+		dst = appendText(append(dst, `{"d":`...), reply.Digest)
+		dst = append(append(dst, `,"v":`...), reply.Raw...)
+		return append(dst, '}')
+	})
+	return append(dst, '}')
+}
+
+// appendMembers appends a member that is an object, unless it is empty. Its order does not matter: nobody compares sealed texts.
+func appendMembers[V any](dst []byte, name string, members map[string]V, value func([]byte, V) []byte) []byte {
+	if len(members) == 0 {
+		return dst
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":`...)
+	sep := byte('{')
+	for key, v := range members {
+		dst = append(appendText(append(dst, sep), key), ':')
+		dst = value(dst, v)
+		sep = ','
+	}
+	return append(dst, '}')
 }

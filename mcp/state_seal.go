@@ -17,9 +17,10 @@ import (
 //
 //	version (1 byte) | key id (8) | salt (32) | AES-256-GCM ciphertext and tag
 //
-// The key and the nonce of each message come from HKDF-SHA256 over the root key with the salt, which is random, and an info that
-// names purpose and audience: no two messages share a key, so that nonces cannot collide however many are sealed. The associated
-// data are the version, the key id, the salt and everything of the Binding, each with its length in front.
+// The key of each message comes from HKDF-Expand with SHA-256 (RFC 5869; the root key is uniformly random, so there is nothing to
+// extract) with an info that names purpose, audience and the salt, which is random: no two messages share a key, so that nonces
+// cannot collide however many are sealed; the nonce is the beginning of the salt. The associated data are the version, the key id,
+// the salt and everything of the Binding, each with its length in front.
 const (
 	sealVersion   = 1
 	sealSaltSize  = 32
@@ -100,12 +101,14 @@ func (r *KeyRing) find(id keyID) *Key {
 
 // messageKey derives the key and the nonce of the one message that begins with head.
 func messageKey(k *Key, head []byte, b *Binding) (cipher.AEAD, []byte, error) {
-	info := appendPart(appendPart(nil, "parley seal "+b.Purpose), b.Audience)
-	derived, err := hkdf.Key(sha256.New, k.secret[:], head[1+len(keyID{}):], string(info), keySize+sealNonceSize)
+	salt := head[1+len(keyID{}):]
+	info := appendPart(appendPart(make([]byte, 0, 192), "parley seal "+b.Purpose), b.Audience)
+	info = appendPart(info, string(salt))
+	derived, err := hkdf.Expand(sha256.New, k.secret[:], string(info), keySize)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp: deriving a key: %w", err)
 	}
-	block, err := aes.NewCipher(derived[:keySize])
+	block, err := aes.NewCipher(derived)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp: deriving a key: %w", err)
 	}
@@ -113,12 +116,12 @@ func messageKey(k *Key, head []byte, b *Binding) (cipher.AEAD, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp: deriving a key: %w", err)
 	}
-	return aead, derived[keySize:], nil
+	return aead, salt[:sealNonceSize], nil
 }
 
 // associatedData lists what a message is bound to. Every part has its length in front, so that no two lists look alike.
 func (b *Binding) associatedData(head []byte) []byte {
-	ad := appendPart(nil, string(head))
+	ad := append(binary.BigEndian.AppendUint64(make([]byte, 0, 256), uint64(len(head))), head...)
 	ad = appendPart(appendPart(ad, b.Purpose), b.Audience)
 	if b.Principal == nil {
 		ad = append(ad, 'a') // anonymous

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,7 +20,8 @@ var ErrDepth = errors.New("canon: the value is nested deeper than 1000 levels")
 
 // Digest returns the SHA-256 of the canonical form of raw.
 func Digest(raw []byte) ([sha256.Size]byte, error) {
-	text, err := Append(nil, raw)
+	var small [256]byte
+	text, err := Append(small[:0], raw)
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
@@ -32,7 +34,10 @@ func Digest(raw []byte) ([sha256.Size]byte, error) {
 // The canonical form is itself JSON: no white space, members sorted by the bytes of their names, strings with only the escapes
 // that JSON demands, numbers as shown at [AppendNumber].
 func Append(dst, raw []byte) ([]byte, error) {
-	w := writer{dec: jsontext.NewDecoder(bytes.NewReader(raw)), out: dst}
+	w := writers.Get().(*writer)
+	defer w.release()
+	w.in, w.out = *bytes.NewBuffer(raw), dst
+	w.dec.Reset(&w.in)
 	if err := w.value(0); err != nil {
 		return dst, fmt.Errorf("canon: %w", err)
 	}
@@ -42,9 +47,20 @@ func Append(dst, raw []byte) ([]byte, error) {
 	return w.out, nil
 }
 
+// writers holds writers that own no data.
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
 type writer struct {
-	dec *jsontext.Decoder
+	dec jsontext.Decoder
+	in  bytes.Buffer
 	out []byte
+}
+
+// release drops every reference to what was read and written.
+func (w *writer) release() {
+	w.in, w.out = bytes.Buffer{}, nil
+	w.dec.Reset(&w.in)
+	writers.Put(w)
 }
 
 func (w *writer) value(depth int) error {

@@ -64,7 +64,12 @@ func Main(p peer.Peer) {
 	serve := flag.String("serve", "", "serve over http or lines instead")
 	mode := flag.String("mode", string(peer.Modern), "how the server is spoken to over HTTP")
 	profile := flag.String("cpuprofile", "", "file for a profile of the processor time")
+	memory := flag.String("memprofile", "", "file for a profile of what was allocated")
 	flag.Parse()
+	if *memory != "" {
+		runtime.MemProfileRate = 512
+		defer writeAllocs(*memory)
+	}
 	if *profile != "" {
 		stop, err := startProfile(*profile)
 		if err != nil {
@@ -212,4 +217,15 @@ func startProfile(path string) (stop func(), err error) {
 		pprof.StopCPUProfile()
 		_ = f.Close() // written
 	}, nil
+}
+
+// writeAllocs writes a profile of all that was allocated.
+func writeAllocs(path string) {
+	f, err := os.Create(path) //nolint:gosec // the user named it
+	if err == nil {
+		err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
