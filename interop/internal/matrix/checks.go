@@ -273,6 +273,10 @@ func checkInt64(ctx context.Context, s *Session) error {
 }
 
 func checkErrors(ctx context.Context, s *Session) error {
+	return errors.Join(ownError(ctx, s), unknownTool(ctx, s), unknownResource(ctx, s))
+}
+
+func ownError(ctx context.Context, s *Session) error {
 	r, err := s.call(ctx, fixture.Fail, `{}`)
 	if err != nil {
 		return fmt.Errorf("a tool's failure came as %w", err)
@@ -280,14 +284,25 @@ func checkErrors(ctx context.Context, s *Session) error {
 	if !r.IsError || !strings.Contains(r.Text, fixture.Failure) {
 		return fmt.Errorf("a tool's failure came as isError=%v %q", r.IsError, r.Text)
 	}
-	_, err = s.call(ctx, "no-such-tool", `{}`)
-	if e := errCode("an unknown tool", err, -32602); e != nil {
-		return e
+	return nil
+}
+
+func unknownTool(ctx context.Context, s *Session) error {
+	r, err := s.call(ctx, "no-such-tool", `{}`)
+	if err == nil {
+		return fmt.Errorf("an unknown tool: a result with isError=%v %q", r.IsError, r.Text)
 	}
-	code := int64(-32602)
+	return errCode("an unknown tool", err, -32602)
+}
+
+func unknownResource(ctx context.Context, s *Session) error {
+	code := []int64{-32602}
 	if s.pair.Era == play.Legacy {
-		code = -32002
+		code[0] = -32002
+		if s.pair.Client == TSv2 {
+			code = append(code, -32602) // which this client makes of -32002
+		}
 	}
-	_, err = s.Client.Do(ctx, &play.Op{Do: play.Read, Name: fixture.Missing})
-	return errCode("an unknown resource", err, code)
+	_, err := s.Client.Do(ctx, &play.Op{Do: play.Read, Name: fixture.Missing})
+	return errCode("an unknown resource", err, code...)
 }

@@ -93,4 +93,28 @@ var AllKnown = []Known{
 		Rule:   "server/utilities/logging: messages of a request belong to it (2026-07-28: on its stream, before the response)",
 		Match:  regexp.MustCompile(`no such log event`),
 	},
+	{
+		Client: "ts-sdk", Transport: "stdio", Check: Progress, State: Fault, Sometimes: true,
+		Reason: "progress that arrives together with the answer is lost: the client forgets the token before it looks at the progress",
+		Rule:   "basic/utilities/progress: what comes before the response belongs to the request; JSON-RPC over stdio is read in order",
+		Match:  regexp.MustCompile(`no such progress event.*Received a progress notification for an unknown token`),
+	},
+	{
+		Server: TSv2, Era: "legacy", Check: Errors, State: Fault,
+		Reason: "an unknown resource is answered with -32602, the code of 2026-07-28",
+		Rule:   "2025-11-25 server/resources, Error Handling: SHOULD answer an unknown resource with -32002",
+		Match:  regexp.MustCompile(`^an unknown resource: error -32602`),
+	},
+	{
+		Server: TSv1, Check: Errors, State: Fault,
+		Reason: "an unknown tool is a result with isError, and an unknown resource is answered with -32602",
+		Rule:   "2025-11-25 server/tools, Error Handling: unknown tools are protocol errors; server/resources: SHOULD answer an unknown resource with -32002",
+		Match:  regexp.MustCompile(`(?s)^an unknown tool: a result with isError=true.*an unknown resource: error -32602`),
+	},
+	{
+		Server: "server-everything", Check: Errors, State: Fault,
+		Reason: "an unknown tool is a result with isError, and an unknown resource is answered with -32602 (its SDK, 1.x)",
+		Rule:   "2025-11-25 server/tools, Error Handling: unknown tools are protocol errors; server/resources: SHOULD answer an unknown resource with -32002",
+		Match:  regexp.MustCompile(`(?s)^an unknown tool: a result with isError=true.*an unknown resource: error -32602`),
+	},
 }

@@ -22,6 +22,8 @@ const (
 	Ours  = "Parley"
 	GoSDK = "go-sdk 1.8.0"
 	MCPGo = "mcp-go 1.2.1"
+	TSv2  = "ts-sdk 2.4.0"
+	TSv1  = "ts-sdk 1.32.2"
 )
 
 // JavaScript reports whether one end has no integers beyond 2^53.
@@ -150,6 +152,3 @@ func GoPairs() []*Pair {
 	}
 	return out
 }
-
-// Pairs are all of them.
-func Pairs() []*Pair { return GoPairs() }

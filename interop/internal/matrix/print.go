@@ -115,10 +115,14 @@ func Table(rows []*Row) string {
 func Evidence(rows []*Row) string {
 	var b strings.Builder
 	for i, e := range gather(rows, Fault) {
-		if len(e.cell.Tape) == 0 {
-			continue
+		if e.cell.Got == "" {
+			continue // it did not show in this run
 		}
-		fmt.Fprintf(&b, "### %d. %s\n\n%s\n\nCheck: `%s`\n\n```text\n", i+1, e.check, e.rows[0], brief(e.cell.Got, 300))
+		fmt.Fprintf(&b, "### %d. %s\n\n%s. The check found:\n\n```text\n%s\n```\n\n", i+1, e.check, e.rows[0], brief(e.cell.Got, 400))
+		if len(e.cell.Tape) == 0 {
+			continue // a stdio server's side is not recorded
+		}
+		b.WriteString("```text\n")
 		for _, l := range relevant(e.cell.Tape) {
 			b.WriteString(strings.ReplaceAll(brief(l, 400), "\n", " ") + "\n")
 		}

@@ -64,9 +64,17 @@ func (s *Session) await(ctx context.Context, kind string, enough func(texts []st
 		select {
 		case <-s.note:
 		case <-ctx.Done():
-			return fmt.Errorf("no such %s event within %v; had %q", kind, noticeTime, got)
+			return fmt.Errorf("no such %s event within %v; had %q%s", kind, noticeTime, got, s.complaints())
 		}
 	}
+}
+
+// complaints are what the client itself says went wrong.
+func (s *Session) complaints() string {
+	if got := s.texts("complaint"); len(got) > 0 {
+		return "; the client complained: " + strings.Join(got, "; ")
+	}
+	return ""
 }
 
 // has is enough when text is among the texts.

@@ -1,10 +1,12 @@
 package parley
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	strict "github.com/go-json-experiment/json"
@@ -30,7 +32,7 @@ func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Clie
 		tr = mcp.Command(cmd.Path, cmd.Args[1:], &mcp.CommandOptions{Env: cmd.Env})
 	}
 	o := &mcp.ClientOptions{
-		Interactor: answers(sink),
+		Interactor: answers(t, sink),
 		OnLog: func(_ context.Context, m *mcp.LogMessage) {
 			sink(play.Event{Kind: "log", Text: fmt.Sprintf("%s %s %s", m.Level, m.Logger, m.Data)})
 		},
@@ -49,7 +51,7 @@ func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Clie
 	return &client{c, sink}, &play.Hello{Revision: s.Revision.String(), Server: s.Implementation.Name}, nil
 }
 
-func answers(sink func(play.Event)) *mcp.Interactor {
+func answers(t *play.Target, sink func(play.Event)) *mcp.Interactor {
 	return &mcp.Interactor{
 		Form: func(_ context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
 			sink(play.Event{Kind: "form", Text: q.Message})
@@ -65,6 +67,8 @@ func answers(sink func(play.Event)) *mcp.Interactor {
 			sink(play.Event{Kind: "url", Text: q.URL})
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 		},
+		// The person says at once that the page is done with.
+		Wait: func(context.Context, *mcp.OpenQuestion) error { return nil },
 		Sample: func(_ context.Context, q *mcp.SampleQuestion) (*mcp.CreateMessageResult, error) {
 			sink(play.Event{Kind: "sample"})
 			return &mcp.CreateMessageResult{Role: "assistant", Model: "fixture", StopReason: mcp.StopEndTurn,
@@ -72,7 +76,8 @@ func answers(sink func(play.Event)) *mcp.Interactor {
 		},
 		Roots: func(context.Context) ([]mcp.Root, error) {
 			sink(play.Event{Kind: "roots"})
-			return []mcp.Root{{URI: "file:///fixture", Name: "fixture"}}, nil
+			root := url.URL{Scheme: "file", Path: cmp.Or(t.Root, "/fixture")}
+			return []mcp.Root{{URI: root.String(), Name: "fixture"}}, nil
 		},
 	}
 }

@@ -19,6 +19,8 @@ type Target struct {
 	URL string
 	// Era is "legacy" (begin with initialize), "modern" (2026-07-28), or "auto" (find out).
 	Era string
+	// Root is the directory that the client says it works in, where it is asked for its roots; empty is one that does not exist.
+	Root string
 	// Tape records what crosses the wire, where the driver or the server can tell.
 	Tape *Tape
 }
