@@ -62,10 +62,11 @@ func (t *track) Send(ctx context.Context, m *jsonrpc.Message) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.putLocked(m)
+	return t.putLocked(m, false)
 }
 
-func (t *track) putLocked(m *jsonrpc.Message) error {
+// putLocked does what Send does; last says that it ends the stream.
+func (t *track) putLocked(m *jsonrpc.Message, last bool) error {
 	if t.ended.Load() {
 		return mcp.ErrClosed
 	}
@@ -80,7 +81,7 @@ func (t *track) putLocked(m *jsonrpc.Message) error {
 		return mcp.ErrClosed
 	}
 	t.begun = true
-	err := t.writeEvent(out, ev)
+	err := t.writeEvent(out, ev, last)
 	if err == nil {
 		t.sent = ev.seq
 		return nil
@@ -93,7 +94,7 @@ func (t *track) putLocked(m *jsonrpc.Message) error {
 }
 
 // writeEvent writes a kept message to a response.
-func (t *track) writeEvent(out *sink, ev event) error {
+func (t *track) writeEvent(out *sink, ev event, last bool) error {
 	buf := getBuffer(int64(len(ev.data)) + 128)
 	defer buf.release()
 	id := ""
@@ -103,7 +104,7 @@ func (t *track) writeEvent(out *sink, ev event) error {
 	buf.b = appendEventHead(buf.b, id)
 	buf.b = append(buf.b, ev.data...)
 	buf.b = append(buf.b, "\n\n"...)
-	return out.write(buf.b)
+	return out.put(buf.b, !last)
 }
 
 // finish ends the track of a POST: with the plain answer if nothing has been streamed and there is one, otherwise with the replies as
@@ -121,8 +122,8 @@ func (t *track) finish(plain *plainAnswer, replies ...*jsonrpc.Message) {
 	case plain != nil && plain.buf != nil:
 		plain.buf.release()
 	}
-	for _, m := range replies {
-		if t.putLocked(m) != nil { // nobody is there and nothing is kept
+	for i, m := range replies {
+		if t.putLocked(m, i == len(replies)-1) != nil { // nobody is there and nothing is kept
 			break
 		}
 	}
@@ -187,7 +188,7 @@ func (t *track) replay(s *sink, after uint64) error {
 		return err
 	}
 	for _, ev := range t.sess.keptAfter(t, after) {
-		if err := t.writeEvent(s, ev); err != nil {
+		if err := t.writeEvent(s, ev, false); err != nil {
 			return err
 		}
 		t.sent = max(t.sent, ev.seq)

@@ -83,54 +83,64 @@ func appendEventHead(dst []byte, id string) []byte {
 }
 
 // write sends p, which holds whole events, and flushes it.
-func (s *sink) write(p []byte) error {
+func (s *sink) write(p []byte) error { return s.put(p, true) }
+
+// writeLast is write for what ends the stream: it leaves flushing to net/http, which does so when the owner of the response returns,
+// together with the end of the body.
+func (s *sink) writeLast(p []byte) error { return s.put(p, false) }
+
+func (s *sink) put(p []byte, flush bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.writeLocked(p)
+	return s.writeLocked(p, flush)
 }
 
-func (s *sink) writeLocked(p []byte) error {
+// writeLocked writes p, and before it what begins the stream if it has not begun.
+func (s *sink) writeLocked(p []byte, flush bool) error {
 	switch {
 	case s.err != nil:
 		return s.err
 	case s.closed:
 		return mcp.ErrClosed
 	}
-	if err := s.beginLocked(); err != nil {
-		return err
+	if !s.started {
+		first := s.beginLocked()
+		if len(p) == 0 {
+			return s.putLocked(first, flush)
+		}
+		if err := s.putLocked(first, false); err != nil {
+			return err
+		}
 	}
 	if len(p) == 0 {
 		return nil
 	}
-	return s.putLocked(p)
+	return s.putLocked(p, flush)
 }
 
 // begin starts the stream if it has not begun: headers and prelude reach the client at once.
 func (s *sink) begin() error { return s.write(nil) }
 
-func (s *sink) beginLocked() error {
-	if s.started {
-		return nil
-	}
+// beginLocked writes the headers of the stream and returns its prelude.
+func (s *sink) beginLocked() []byte {
 	s.started = true
 	header := s.w.Header()
 	header["Content-Type"] = headerSSE
 	header["Cache-Control"] = headerNoCache
 	header["X-Accel-Buffering"] = headerNoBuffer
 	s.w.WriteHeader(http.StatusOK)
-	var first []byte
-	if s.prelude != nil {
-		first = s.prelude(nil)
+	if s.prelude == nil {
+		return nil
 	}
-	return s.putLocked(first)
+	return s.prelude(nil)
 }
 
 // writeSize is how much is written under one deadline.
 const writeSize = 64 << 10
 
-// putLocked writes and flushes under a deadline, so that a reader that does not read ends its own stream and nothing else, and a
+// putLocked writes, and flushes if it is to, under a deadline, so that a reader that does not read ends its own stream and nothing else, and a
 // server's WriteTimeout does not end a long stream.
-func (s *sink) putLocked(p []byte) error {
+func (s *sink) putLocked(p []byte, flush bool) error {
 	rc := http.NewResponseController(s.w)
 	for first := true; first || len(p) > 0; first = false {
 		s.h.writeDeadline(rc)
@@ -142,6 +152,9 @@ func (s *sink) putLocked(p []byte) error {
 			return s.failLocked(err)
 		}
 		p = p[n:]
+	}
+	if !flush {
+		return nil
 	}
 	switch err := rc.Flush(); {
 	case errors.Is(err, http.ErrNotSupported):
@@ -265,7 +278,7 @@ func (s *sink) tick(p *pinger) {
 	wait := time.Until(s.due)
 	if wait <= 0 {
 		// A failure is kept in s.err and closes the sink.
-		if s.writeLocked(keepAliveMarker) != nil {
+		if s.writeLocked(keepAliveMarker, true) != nil {
 			return
 		}
 		wait = s.h.opts.KeepAlive

@@ -55,7 +55,7 @@ func (h *Handler) finish(p *post, reply *jsonrpc.Message, status int) {
 	buf := getBuffer(int64(len(reply.Result)) + 256)
 	defer buf.release()
 	buf.b = appendMessage(buf.b, "", reply)
-	if err := s.write(buf.b); err != nil {
+	if err := s.writeLast(buf.b); err != nil {
 		h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
 	}
 }
