@@ -143,7 +143,7 @@ func (s *Server) tells(c *Call, uri string) (told bool) {
 	}
 	matched := false
 	for _, e := range s.templates.snapshot() {
-		if e.match.Match(uri) == nil {
+		if !e.match.matches(uri) {
 			continue
 		}
 		if s.visible(c, KindResourceTemplate, e.id()) {

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	"github.com/yosida95/uritemplate/v3"
-
 	"github.com/seed38e7925c/parley/internal/era"
 )
 
@@ -47,7 +45,7 @@ func (e *resourceEntry) order() *int64 { return &e.seq }
 type templateEntry struct {
 	template *ResourceTemplate // the server's own copy
 	seq      int64
-	match    *uritemplate.Template
+	match    *templateMatcher
 	read     TemplateHandler
 	complete atomic.Pointer[CompleteHandler]
 	wire     [era.Latest + 1]atomic.Pointer[[]byte]
@@ -110,7 +108,7 @@ func RegisterResourceTemplate(s *Server, t *ResourceTemplate, h TemplateHandler)
 	case t.Name == "":
 		return fmt.Errorf("mcp: resource template %q needs a name", t.URITemplate)
 	}
-	match, err := uritemplate.New(t.URITemplate)
+	match, err := newTemplateMatcher(t.URITemplate)
 	if err != nil {
 		return fmt.Errorf("mcp: resource template %q: %w", clip(t.URITemplate, maxQuotedName), err)
 	}
@@ -235,27 +233,15 @@ func (s *Server) findResource(c *Call, uri string) (asks []*Question, mime strin
 		return e.resource.Asks, e.resource.MIMEType, e.read
 	}
 	for _, e := range s.templates.snapshot() {
-		values := e.match.Match(uri)
-		if values == nil || !s.visible(c, KindResourceTemplate, e.id()) {
+		vars := e.match.match(uri)
+		if vars == nil || !s.visible(c, KindResourceTemplate, e.id()) {
 			continue
-		}
-		vars := make(TemplateVars, len(values))
-		for name, v := range values {
-			vars[name] = templateValues(v)
 		}
 		return e.template.Asks, e.template.MIMEType, func(ctx context.Context, c *Call) (*ReadResourceResult, error) {
 			return e.read(ctx, c, vars)
 		}
 	}
 	return nil, "", nil
-}
-
-// templateValues returns the values of one variable: those of a list, or key and value in turn of an associative array.
-func templateValues(v uritemplate.Value) []string {
-	if v.T == uritemplate.ValueTypeString {
-		return []string{v.String()}
-	}
-	return v.List()
 }
 
 // fillContents gives contents the URI and MIME type that their handler left out.
