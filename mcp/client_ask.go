@@ -376,8 +376,8 @@ func wireError(err error) *Error {
 		return e
 	case errors.Is(err, ErrDeclined), errors.Is(err, ErrCanceled):
 		return &Error{Code: CodeUserRejected, Message: "the person rejected the request"}
-	case errors.Is(err, ErrUnavailable):
-		return &Error{Code: CodeInternalError, Message: "nobody could be asked"}
+	case errors.Is(err, ErrUnavailable): // as from a client that does not know the request: what servers take for "unavailable"
+		return &Error{Code: CodeMethodNotFound, Message: "nobody could be asked"}
 	case errors.Is(err, errNoFit):
 		return &Error{Code: CodeInternalError, Message: "no answer to the form fitted it"}
 	}

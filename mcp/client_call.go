@@ -38,7 +38,8 @@ type ResultResolver func(ctx context.Context, c *Client, r *ClientRequest, resul
 
 // An outCall is one logical request of the client: all its rounds, over however many messages.
 type outCall struct {
-	id       jsonrpc.ID // of the message under way
+	id       jsonrpc.ID      // of the message under way
+	ctx      context.Context //nolint:containedctx // ends with the call, and with it the questions that came on its stream
 	req      *ClientRequest
 	timer    *callTimer
 	progress *progressPump
@@ -124,7 +125,7 @@ func (c *Client) roundTrip(ctx context.Context, r *ClientRequest) (json.RawMessa
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o := r.Options
-	call := &outCall{req: r, asker: c.opts.Interactor}
+	call := &outCall{ctx: ctx, req: r, asker: c.opts.Interactor}
 	if o.Interactor != nil {
 		call.asker = o.Interactor
 	}

@@ -141,18 +141,32 @@ func (n *connection) receiveRequest(m *jsonrpc.Message, via jsonrpc.ID) {
 	}
 	req := &jsonrpc.Message{ID: m.ID, Method: m.Method, Params: slices.Clone(m.Params)}
 	q := n.inquire(req, via) // takes its place in the queue now, in order of arrival
+	settled := q.endWith(via, cancel)
 	ok := n.client.spawn(func() {
 		defer cancel(nil)
 		defer n.dismiss(req.ID)
 		resp := n.answer(ctx, req, q)
+		settled()
 		resp.ID = req.ID
 		n.respond(ctx, resp)
 	})
 	if !ok {
+		settled()
 		q.leave()
 		n.dismiss(req.ID)
 		cancel(nil)
 	}
+}
+
+// endWith has the question that came on the stream of a call withdrawn when the call ends, for the server cannot tell: that stream ends
+// with it. The function that it returns lets the question be.
+func (q *inquiry) endWith(via jsonrpc.ID, cancel context.CancelCauseFunc) (settled func()) {
+	if q == nil || via.IsZero() || len(q.paused) != 1 {
+		return func() {}
+	}
+	ctx := q.paused[0].ctx
+	stop := context.AfterFunc(ctx, func() { cancel(fmt.Errorf("mcp: the call that asked has ended: %w", context.Cause(ctx))) })
+	return func() { stop() }
 }
 
 // inquire makes the inquiry for a request that the interactor answers, nil for other methods.

@@ -63,7 +63,7 @@ func TestLegacyElicitation(t *testing.T) {
 		{"cancelled by error", "2025-11-25", "elicitation/create", formParams, failing(mcp.ErrCanceled), `{"action":"cancel"}`},
 		{"url", "2025-11-25", "elicitation/create", urlParams, open, `{"action":"accept"}`},
 		{"nobody", "2025-11-25", "elicitation/create", formParams, nil, `-32601`},
-		{"nobody reachable", "2025-11-25", "elicitation/create", formParams, failing(mcp.ErrUnavailable), `-32603 nobody`},
+		{"nobody reachable", "2025-11-25", "elicitation/create", formParams, failing(mcp.ErrUnavailable), `-32601 nobody`},
 		{"failing", "2025-11-25", "elicitation/create", formParams, failing(errors.New("private")), `-32603 internal error`},
 		{"never fitting", "2025-11-25", "elicitation/create", formParams, accepting(`{"to":5}`), `-32603 no answer to the form fitted it`},
 		{"mode not declared", "2025-11-25", "elicitation/create", urlParams, form, `-32602`},

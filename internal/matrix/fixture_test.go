@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed38e7925c/parley/ask"
 	"github.com/seed38e7925c/parley/internal/matrix"
@@ -154,6 +155,29 @@ func addAsking(srv *mcp.Server) {
 			return "", outcome(err)
 		}
 		return "visited", nil
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "form"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (seat, error) {
+		return ask.Form[seat](ctx, c, "seat", "Which class?") // what becomes of its error is the library's business
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "page"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		return "opened", ask.Open(ctx, c, "page", "Please sign in.", "https://travel.example/connect/1")
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "chain"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		s, err := ask.Form[seat](ctx, c, "seat", "Which class?")
+		if err != nil {
+			return "", outcome(err)
+		}
+		return s.Class + ", opened", ask.Open(ctx, c, "page", "Please sign in.", "https://travel.example/connect/1")
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "impatient"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		_, err := ask.Form[seat](ctx, c, "seat", "Which class, quickly?")
+		return fmt.Sprint("gave up: ", errors.Is(err, context.DeadlineExceeded)), nil
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "capabilities"}, func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		b, err := json.Marshal(c.ClientCapabilities())
+		return string(b), err
 	})
 	mcp.AddTool(srv, &mcp.Tool{Name: "wizard"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		var got []string
