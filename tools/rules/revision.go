@@ -6,12 +6,19 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
 
-const eraPath = "github.com/seed38e7925c/parley/internal/era"
+const (
+	module  = "github.com/seed38e7925c/parley/"
+	eraPath = module + "internal/era"
+)
+
+// exempt modules compare implementations at chosen revisions, which they have to name.
+var exempt = []string{module + "bench", module + "interop"}
 
 // Revision reports code outside internal/era that compares protocol revisions, whether typed or spelled as text.
 var Revision = &analysis.Analyzer{
@@ -23,7 +30,7 @@ var Revision = &analysis.Analyzer{
 var spelled = regexp.MustCompile(`^20\d\d-\d\d-\d\d$`)
 
 func runRevision(pass *analysis.Pass) (any, error) {
-	if strings.TrimSuffix(pass.Pkg.Path(), "_test") == eraPath {
+	if path := strings.TrimSuffix(pass.Pkg.Path(), "_test"); path == eraPath || isExempt(path) {
 		return nil, nil
 	}
 	eachNode(pass, func(file *ast.File, n ast.Node) {
@@ -42,6 +49,10 @@ func runRevision(pass *analysis.Pass) (any, error) {
 		}
 	})
 	return nil, nil
+}
+
+func isExempt(path string) bool {
+	return slices.ContainsFunc(exempt, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") })
 }
 
 func report(pass *analysis.Pass, n ast.Node) {

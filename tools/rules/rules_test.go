@@ -8,7 +8,8 @@ import (
 )
 
 func TestRevision(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), rules.Revision, "github.com/seed38e7925c/parley/a", "github.com/seed38e7925c/parley/internal/era")
+	analysistest.Run(t, analysistest.TestData(), rules.Revision, "github.com/seed38e7925c/parley/a", "github.com/seed38e7925c/parley/internal/era",
+		"github.com/seed38e7925c/parley/bench/x", "github.com/seed38e7925c/parley/benchmark")
 }
 
 func TestSleep(t *testing.T) {
