@@ -51,7 +51,7 @@ func TestRealTerminal(t *testing.T) {
 	p.Type("2\n")
 	p.Expect("2 of 2 › ")
 	p.Type("Bob\n")
-	p.Expect("c = cancel › ")
+	p.Expect("cancel › ") // wrapped
 	p.Type("s\n")
 	if got := <-done; got.err != nil || string(got.res.Content) != `{"class":"second","name":"Bob"}` {
 		t.Errorf("%+v\n%s", got, p.Screen())

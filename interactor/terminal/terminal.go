@@ -105,7 +105,7 @@ var (
 // ask shows a prompt, which must hold no text of a server, and returns the line that the person types. Esc is errMenu, the end of the
 // input errCancel.
 func (p *person) ask(ctx context.Context, prompt string) (string, error) {
-	if err := p.write(p.strong(prompt + " › ")); err != nil {
+	if err := p.write(p.strong(strings.Join(wrap(prompt, p.width()-8), "\n") + " › ")); err != nil {
 		return "", err
 	}
 	line, err := p.in.read(ctx)

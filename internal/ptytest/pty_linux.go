@@ -30,11 +30,11 @@ type Terminal struct {
 // Open opens a terminal of 80 columns and 24 lines. The test is skipped where the system has none to give.
 func Open(t testing.TB) *Terminal {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skipf("no pseudo-terminals here: %v", err)
 	}
-	fd := int(master.Fd())
+	master := os.NewFile(uintptr(fd), "/dev/ptmx") // not blocking, so that closing it ends a read
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
@@ -57,8 +57,8 @@ func Open(t testing.TB) *Terminal {
 		p.read()
 	}()
 	t.Cleanup(func() {
+		_ = master.Close() // first: it ends what still reads from the terminal
 		_ = tty.Close()
-		_ = master.Close()
 		<-done
 	})
 	return p
