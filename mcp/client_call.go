@@ -48,6 +48,8 @@ type outCall struct {
 	round    atomic.Int32 // rounds of questions so far
 	asker    *Interactor
 	opened   []*OpenQuestion // pages that the person agreed to open for it (2026-07-28)
+
+	withdraw []context.CancelCauseFunc // questions that came on its own stream (handshake era); guarded by the connection
 }
 
 // request encodes params, sends the request and decodes the result into result (unless that is nil).

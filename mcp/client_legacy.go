@@ -139,6 +139,7 @@ func (n *connection) receiveRequest(m *jsonrpc.Message, via jsonrpc.ID) {
 			"server", n.client.origin, "method", m.Method, "id", m.ID.String())
 		return
 	}
+	n.endWith(via, cancel)
 	req := &jsonrpc.Message{ID: m.ID, Method: m.Method, Params: slices.Clone(m.Params)}
 	q := n.inquire(req, via) // takes its place in the queue now, in order of arrival
 	settled := q.endWith(via, cancel)

@@ -82,6 +82,13 @@ func (ss *Session) Idle() bool {
 	return len(ss.running) == 0 && len(ss.pending) == 0
 }
 
+// Waiting reports whether everything that is being served waits for answers of the client.
+func (ss *Session) Waiting() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return len(ss.pending) > 0 && len(ss.pending) >= len(ss.running)
+}
+
 // Close ends the session: requests that are being served are cancelled, requests to the client fail with [ErrClosed], and Next
 // returns. It waits for nothing. Idempotent.
 func (ss *Session) Close() error {

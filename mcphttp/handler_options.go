@@ -90,8 +90,9 @@ type SessionOptions struct {
 	Stateless bool
 	// Keys seal the ids of stateless sessions. Replicas share them; the default is a ring of this process alone, which is logged.
 	Keys *mcp.KeyRing
-	// IdleTimeout ends sessions that were not used for so long; an open stream or a running call is use. Default 30 min. Sessions
-	// whose client never came back after initialize end after one minute.
+	// IdleTimeout ends sessions that were not used for so long; an open stream or a running call is use, but not a call that waits for
+	// an answer of a client that has gone away. Default 30 min. Sessions whose client never came back after initialize end after one
+	// minute.
 	IdleTimeout time.Duration
 	// MaxSessions bounds the sessions held; beyond it initialize is answered with status 503. Default 10,000.
 	MaxSessions int

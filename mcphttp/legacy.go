@@ -152,6 +152,7 @@ type trackKey struct{}
 // request serves a request on a goroutine of its own, because it outlives the HTTP exchange: the client's going away does not cancel
 // it, and the response may be closed early.
 func (l *legacy) request(w http.ResponseWriter, r *http.Request, p *post, s *session) {
+	defer l.table.release(s)
 	t, over := l.open(p, s)
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
 	l.calls.do(func() {

@@ -48,6 +48,7 @@ func (l *legacy) batch(w http.ResponseWriter, r *http.Request, p *post) {
 		l.busy(w, p)
 		return
 	}
+	defer l.table.release(s)
 	t, over := l.open(p, s)
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
 	l.calls.do(func() {

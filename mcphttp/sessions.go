@@ -20,8 +20,8 @@ type session struct {
 	principal *mcp.Principal
 
 	// Guarded by owner.mu.
-	active   int       // HTTP requests in progress, streams and calls that outlive theirs included
-	running  int       // JSON-RPC requests being served
+	active   int       // HTTP requests in progress, streams included
+	running  int       // JSON-RPC requests being served, which may outlive their HTTP requests
 	lastUsed time.Time // when the last of them ended
 	returned bool      // the client has come back after initialize
 
@@ -134,22 +134,18 @@ func (t *sessions) begin(s *session, n int) bool {
 	return true
 }
 
-// done ends n requests and the use that they were part of.
+// done ends n requests.
 func (t *sessions) done(s *session, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.running -= n
-	t.releaseLocked(s)
+	s.lastUsed = time.Now()
 }
 
 // release ends a use of a session.
 func (t *sessions) release(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.releaseLocked(s)
-}
-
-func (t *sessions) releaseLocked(s *session) {
 	s.active--
 	s.lastUsed = time.Now()
 }
@@ -210,12 +206,13 @@ func (t *sessions) sweep() {
 	}
 }
 
-// overLocked reports whether a session has expired.
+// overLocked reports whether a session has expired. A call that runs on without its client is use, unless it is the client that it
+// waits for.
 func (t *sessions) overLocked(s *session, now time.Time) bool {
 	if s.core.Closed() {
 		return true
 	}
-	if s.active > 0 {
+	if s.active > 0 || s.running > 0 && !s.core.Waiting() {
 		return false
 	}
 	idle := now.Sub(s.lastUsed)
