@@ -43,6 +43,9 @@ type sink struct {
 	plain   *plainAnswer // an answer that is to be written as JSON by whoever owns the response
 
 	aborted atomic.Bool
+
+	lease   sync.Mutex // held for a moment, never while writing
+	expired bool       // the handler has returned or is about to: w must not be touched any more
 }
 
 // A plainAnswer is an encoded message with the HTTP status to send it with.
@@ -206,14 +209,31 @@ const abortGrace = 200 * time.Millisecond
 func (s *sink) abort() {
 	if !s.mu.TryLock() {
 		s.aborted.Store(true)
-		rc := http.NewResponseController(s.w)
-		// An error means that the connection is gone or knows no deadlines (tests): then nothing can be stuck.
-		_ = rc.SetWriteDeadline(time.Now().Add(abortGrace)) // see above
+		s.whileLent(func(rc *http.ResponseController) {
+			// An error means that the connection is gone or knows no deadlines (tests): then nothing can be stuck.
+			_ = rc.SetWriteDeadline(time.Now().Add(abortGrace)) // see above
+		})
 		s.mu.Lock()
-		s.h.writeDeadline(rc)
+		s.whileLent(s.h.writeDeadline)
 	}
 	defer s.mu.Unlock()
 	s.closeLocked()
+}
+
+// whileLent calls f unless the handler has returned, and keeps it from returning meanwhile.
+func (s *sink) whileLent(f func(rc *http.ResponseController)) {
+	s.lease.Lock()
+	defer s.lease.Unlock()
+	if !s.expired {
+		f(http.NewResponseController(s.w))
+	}
+}
+
+// expire is called by the owner of a response that others may abort, before it returns or uses the response itself.
+func (s *sink) expire() {
+	s.lease.Lock()
+	defer s.lease.Unlock()
+	s.expired = true
 }
 
 // hasBegun reports whether the client has seen the beginning of the stream.

@@ -200,6 +200,7 @@ func (l *legacy) carry(w http.ResponseWriter, r *http.Request, p *post, t *track
 		p.sink.abort()
 	}
 	t.detach(&p.sink)
+	p.sink.expire()
 	switch plain := p.sink.plain; {
 	case plain != nil:
 		l.h.writePlain(w, plain)

@@ -49,6 +49,7 @@ func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after 
 	}
 	out.close()
 	t.detach(out)
+	out.expire()
 }
 
 // pump passes on the core's unsolicited messages until ctx ends or the session does. One request at a time does so.

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,5 +87,47 @@ func TestCaseF16QuestionEndsWithItsCall(t *testing.T) {
 				within(t, "the withdrawal of the question", func() { <-question.Done() })
 			}
 		})
+	}
+}
+
+// A lentWriter is a response that must not be touched once its handler has returned: the connection may serve another request by then.
+type lentWriter struct {
+	*httptest.ResponseRecorder
+	over, late *atomic.Bool
+}
+
+func (w lentWriter) use() { w.late.CompareAndSwap(false, w.over.Load()) }
+func (w lentWriter) Write(p []byte) (int, error) {
+	w.use()
+	return w.ResponseRecorder.Write(p)
+}
+func (w lentWriter) SetWriteDeadline(time.Time) error {
+	w.use()
+	return nil
+}
+
+// A stream that another takes the place of is left alone once its handler has returned.
+func TestReplacedStreamIsLeftAlone(t *testing.T) {
+	s := serveSite(t, nil)
+	c := s.open("2025-11-25")
+	late := &atomic.Bool{}
+	var streams sync.WaitGroup
+	for range 3000 {
+		ctx, leave := context.WithCancel(t.Context())
+		req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/mcp", nil)
+		req.Header = c.get("").header
+		w := lentWriter{httptest.NewRecorder(), &atomic.Bool{}, late}
+		streams.Go(func() {
+			s.h.ServeHTTP(w, req)
+			w.over.Store(true)
+		})
+		streams.Go(leave)
+		if late.Load() {
+			break
+		}
+	}
+	streams.Wait()
+	if late.Load() {
+		t.Error("a response was used after its handler had returned")
 	}
 }
