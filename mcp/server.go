@@ -83,7 +83,8 @@ type ServerOptions struct {
 	MaxLine int
 	// MaxListeners bounds the subscriptions/listen streams of the whole server (2026-07-28). The default is 10,000.
 	MaxListeners int
-	// MaxSubscriptions bounds the resources that one session or one listen stream may subscribe to. The default is 1000.
+	// MaxSubscriptions bounds the resources that one session or one listen stream may subscribe to. The default is 1000. Their URIs may
+	// have 256 KiB together.
 	MaxSubscriptions int
 	// MaxQueue bounds the messages that wait for one slow session; beyond it the oldest is lost, and logged. The default is 256.
 	// Change notices do not count: they are coalesced.

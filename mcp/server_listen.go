@@ -34,6 +34,9 @@ func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 	if x.Stream == nil {
 		return nil, errNoStream
 	}
+	if id, _ := x.Message.ID.Str(); len(id) > maxListenID {
+		return nil, invalidParams("the id of a subscription may have %d bytes at most", maxListenID)
+	}
 	l := newListener(x.Message.ID, filter)
 	if err := s.audience.addListener(l, s.options.MaxListeners); err != nil {
 		return nil, err
@@ -64,6 +67,12 @@ func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 	}
 }
 
+// Bounds of what is kept of one subscriber: all URIs together, and the id, which is repeated in each notice.
+const (
+	maxSubscribedBytes = 256 << 10
+	maxListenID        = 1 << 10
+)
+
 // listenFilter reads what the client wants to hear of and drops what the server does not offer.
 func (s *Server) listenFilter(c *Call) (*SubscriptionFilter, error) {
 	raw := c.exchange.params.members[paramNotifications]
@@ -81,6 +90,12 @@ func (s *Server) listenFilter(c *Call) (*SubscriptionFilter, error) {
 	}
 	if n := len(f.ResourceSubscriptions); n > s.options.MaxSubscriptions {
 		return nil, invalidParams("params.notifications.resourceSubscriptions has %d entries; this server allows %d", n, s.options.MaxSubscriptions)
+	}
+	size := 0
+	for _, uri := range f.ResourceSubscriptions {
+		if size += len(uri); size > maxSubscribedBytes {
+			return nil, invalidParams("params.notifications.resourceSubscriptions has more than %d bytes of URIs", maxSubscribedBytes)
+		}
 	}
 	honoured := &SubscriptionFilter{
 		ToolsListChanged:     f.ToolsListChanged && s.has("tools"),

@@ -181,11 +181,14 @@ func (d *paramsReader) value(dst *json.RawMessage, meta bool, p *requestParams) 
 		return err == nil
 	})
 	*dst = json.RawMessage(bytes.TrimLeft(d.slice(start), ": \t\r\n"))
-	if t := p.meta[metaProgressToken]; len(t) > 0 && (t[0] == '"' || isInteger(t)) {
+	if t := p.meta[metaProgressToken]; len(t) > 0 && len(t) <= maxProgressToken && (t[0] == '"' || isInteger(t)) {
 		p.token = t
 	}
 	return ok
 }
+
+// maxProgressToken bounds the token that is repeated in each report; with a longer one there are no reports.
+const maxProgressToken = 1 << 10
 
 // slice returns what was read since offset start.
 func (d *paramsReader) slice(start int64) []byte {

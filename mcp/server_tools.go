@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -357,7 +358,7 @@ func inputOf[In any](t *Tool) toolInput[In] {
 				return err
 			}
 			if dst, ok := any(v).(*json.RawMessage); ok {
-				*dst = checked
+				*dst = bytes.Clone(checked) // the handler may keep it, and the transport uses its buffer again
 				return nil
 			}
 			if err := unmarshalJSON(checked, v); err != nil {

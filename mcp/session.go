@@ -27,18 +27,19 @@ type Session struct {
 	out       Stream
 	principal *Principal
 
-	mu        sync.Mutex
-	rev       Revision // zero before initialize
-	ready     bool     // notifications/initialized came, or a request after initialize
-	closed    bool
-	detached  bool // made by RestoreSession: there is no way back to the client
-	info      *Implementation
-	caps      *ClientCapabilities
-	level     LoggingLevel
-	lastID    int64
-	running   map[jsonrpc.ID]context.CancelCauseFunc
-	resources map[string]struct{}
-	pending   map[jsonrpc.ID]*pendingRequest
+	mu            sync.Mutex
+	rev           Revision // zero before initialize
+	ready         bool     // notifications/initialized came, or a request after initialize
+	closed        bool
+	detached      bool // made by RestoreSession: there is no way back to the client
+	info          *Implementation
+	caps          *ClientCapabilities
+	level         LoggingLevel
+	lastID        int64
+	running       map[jsonrpc.ID]context.CancelCauseFunc
+	resources     map[string]struct{}
+	resourceBytes int // of the URIs in resources
+	pending       map[jsonrpc.ID]*pendingRequest
 
 	draft atomic.Bool // the client speaks the User Interaction draft; see ask_draft.go
 	feed  feed

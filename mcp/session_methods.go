@@ -31,6 +31,9 @@ func (s *Server) initialize(_ context.Context, c *Call) (any, error) {
 	if objectState(p.members[paramClientInfo]) == era.Bad {
 		return nil, invalidParams("params.clientInfo must be an object")
 	}
+	if len(p.members[paramCapabilities]) > maxHandshakeFact {
+		return nil, invalidParams("params.capabilities has more than %d bytes", maxHandshakeFact)
+	}
 	caps, err := s.facts.capabilities(p.members[paramCapabilities])
 	if err != nil {
 		return nil, invalidParams("params.capabilities: %v", err)
@@ -38,6 +41,9 @@ func (s *Server) initialize(_ context.Context, c *Call) (any, error) {
 	info, err := s.facts.implementation(p.members[paramClientInfo])
 	if err != nil {
 		return nil, invalidParams("params.clientInfo: %v", err)
+	}
+	if info != nil && len(p.members[paramClientInfo]) > maxHandshakeFact { // a picture, most likely
+		info = &Implementation{Name: clip(info.Name, maxQuotedName), Version: clip(info.Version, maxQuotedName)}
 	}
 	rev, ok := era.Parse(version)
 	if !ok || !s.served.Legacy().Has(rev) {
@@ -59,6 +65,9 @@ func (s *Server) initialize(_ context.Context, c *Call) (any, error) {
 		Instructions:    s.options.Instructions,
 	}, nil
 }
+
+// maxHandshakeFact bounds each of the two things that a session keeps of what its client says about itself, in bytes.
+const maxHandshakeFact = 32 << 10
 
 // open notes what the handshake agreed on; it reports false if there was one before.
 func (ss *Session) open(rev Revision, info *Implementation, caps *ClientCapabilities) bool {
@@ -97,9 +106,13 @@ func (s *Server) subscribe(_ context.Context, c *Call) (any, error) {
 	ss := c.exchange.Session
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if _, there := ss.resources[uri]; !there && len(ss.resources) >= s.options.MaxSubscriptions {
+	if _, there := ss.resources[uri]; there {
+		return &EmptyResult{}, nil
+	}
+	if len(ss.resources) >= s.options.MaxSubscriptions || ss.resourceBytes+len(uri) > maxSubscribedBytes {
 		return nil, invalidParams("this session has %d subscriptions, which is as many as this server allows", len(ss.resources))
 	}
+	ss.resourceBytes += len(uri)
 	if ss.resources == nil {
 		ss.resources = make(map[string]struct{})
 	}
@@ -116,6 +129,9 @@ func (s *Server) unsubscribe(_ context.Context, c *Call) (any, error) {
 	ss := c.exchange.Session
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	delete(ss.resources, uri)
+	if _, there := ss.resources[uri]; there {
+		ss.resourceBytes -= len(uri)
+		delete(ss.resources, uri)
+	}
 	return &EmptyResult{}, nil
 }
