@@ -51,8 +51,8 @@ func ChooseMany(ctx context.Context, call *mcp.Call, key, message string, option
 
 // Open asks the person to visit a page. No error means that the person agreed to, not that anything was done there: what counts is
 // what the page has stored. The URL is absolute and https (http on loopback), contains nothing secret and nothing that would let
-// somebody else than the person act, and is the same in each run of the handler; package connect makes such pages. Clients before
-// 2025-11-25 cannot be asked that ([ErrUnavailable]).
+// somebody else than the person act, and is the same in each run of the handler. Clients before 2025-11-25 cannot be asked that
+// ([ErrUnavailable]).
 func Open(ctx context.Context, call *mcp.Call, key, message, url string) error {
 	_, err := one(ctx, call, OpenItem(key, message, url))
 	return err

@@ -28,5 +28,5 @@
 // question; [ErrUnavailable], nobody could be asked; [ErrInputRequired], the answer is not here yet.
 //
 // Secrets cannot be asked for in a form: what is typed there passes through the client, and often through a model. Send people to a
-// page instead ([Open], package connect).
+// page of your own instead ([Open]).
 package ask

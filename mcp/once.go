@@ -35,7 +35,7 @@ func Once[T any](ctx context.Context, c *Call, key string, fn func() (T, error))
 		return zero, fmt.Errorf("mcp: Once: %w", err)
 	}
 	if where := secretIn(reflect.TypeFor[T]()); where != "" {
-		return zero, fmt.Errorf("mcp: Once %q: %s is a secret, and results of Once leave the process; keep it in a vault (package connect)", key, where)
+		return zero, fmt.Errorf("mcp: Once %q: %s is a secret, and results of Once leave the process; keep it in a store of your own", key, where)
 	}
 	raw, err := c.step(ctx, key, func() (json.RawMessage, error) {
 		v, err := fn()

@@ -6,7 +6,7 @@ import (
 )
 
 // A Principal is the verified identity behind a message: who holds the access token, and through which client. Transports that
-// authenticate (package mcpauth over HTTP) put one into the [Exchange]; a nil *Principal is an anonymous caller, as on stdio.
+// authenticate (mcphttp.Options.Authenticate) put one into the [Exchange]; a nil *Principal is an anonymous caller, as on stdio.
 //
 // Identity is the triple of Issuer, Subject and ClientID; sessions, sealed request state, subscriptions and private caches are
 // bound to it. Two principals with equal triples are the same person at the same client, whatever their scopes.

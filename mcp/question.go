@@ -131,7 +131,7 @@ func (q *Question) checkForm() error {
 	}
 	if field, reason, secret := q.Form.LooksSecret(); secret {
 		return fmt.Errorf("field %q asks for a secret (%s); forms pass through the client and the model, so the protocol forbids it; "+
-			"ask on a page of your own instead (AskURL, or package connect)", field, reason)
+			"ask on a page of your own instead (AskURL, ask.Open)", field, reason)
 	}
 	return nil
 }

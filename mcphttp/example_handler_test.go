@@ -21,7 +21,7 @@ func ExampleNewHandler() {
 		return "Hello, " + in.Name + ", says " + call.Principal().Subject, nil
 	})
 
-	tokens := map[string]string{"Bearer t0k3n": "ada"} // package mcpauth verifies real ones
+	tokens := map[string]string{"Bearer t0k3n": "ada"} // stands in for what verifies real ones
 	handler := mcphttp.NewHandler(srv, &mcphttp.Options{
 		Authenticate: func(r *http.Request) (*mcp.Principal, error) {
 			user, ok := tokens[r.Header.Get("Authorization")]

@@ -74,6 +74,9 @@ type Options struct {
 
 	// Path is where [ListenAndServe] and [Serve] mount the endpoint, with and without a trailing slash. Default "/mcp".
 	Path string
+	// Fallback serves every other path of [ListenAndServe] and [Serve]: pages that people are sent to, health checks. The Host and
+	// Origin of its requests are its own business. Without it they are answered with status 404 and the endpoint's path.
+	Fallback http.Handler
 	// TLSConfig makes [ListenAndServe] and [Serve] speak TLS, with HTTP/2. Without it they speak plain HTTP/1.1, and HTTP/2 to
 	// clients that begin with it.
 	TLSConfig *tls.Config

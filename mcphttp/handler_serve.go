@@ -57,6 +57,7 @@ func Serve(ctx context.Context, l net.Listener, srv *mcp.Server, o *Options) err
 		return errors.Join(err, l.Close())
 	}
 	hs := h.httpServer()
+	h.opts.Logger.InfoContext(ctx, "mcphttp: serving", "url", h.url(l.Addr()))
 	failed := make(chan error, 1)
 	go func() { // ends when hs is shut down or closed below
 		if hs.TLSConfig != nil {
@@ -75,10 +76,32 @@ func Serve(ctx context.Context, l net.Listener, srv *mcp.Server, o *Options) err
 	return err
 }
 
+// url is where clients find the endpoint.
+func (h *Handler) url(addr net.Addr) string {
+	scheme := "http"
+	if h.opts.TLSConfig != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + addr.String() + h.opts.Path
+}
+
+// elsewhere serves every path but the endpoint's.
+func (h *Handler) elsewhere() http.Handler {
+	if h.opts.Fallback != nil {
+		return h.opts.Fallback
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "nothing is here; the MCP endpoint of this server is at "+h.opts.Path, http.StatusNotFound)
+	})
+}
+
 // httpServer returns an HTTP server with safe bounds that serves h.
 func (h *Handler) httpServer() *http.Server {
 	mux := http.NewServeMux()
 	Mount(mux, h.opts.Path, h)
+	if h.opts.Path != "/" {
+		mux.Handle("/", h.elsewhere())
+	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)

@@ -160,3 +160,37 @@ func TestHTTP2(t *testing.T) {
 		})
 	}
 }
+
+// Whoever asks at another path is told where the endpoint is, unless the program has something to show there.
+func TestServeElsewhere(t *testing.T) {
+	get := func(s *site) (int, string) {
+		t.Helper()
+		resp, err := s.client.Get(strings.TrimSuffix(s.url, "/mcp") + "/pay/42")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	s, end := serving(t, nil)
+	if status, body := get(s); status != 404 || !strings.Contains(body, "/mcp") {
+		t.Errorf("%d %q", status, body)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	s, end = serving(t, &mcphttp.Options{Fallback: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })})
+	if status, body := get(s); status != 200 || body != "page /pay/42" {
+		t.Errorf("with a fallback: %d %q", status, body)
+	}
+	if a := s.ask(callTool("1", "echo", `{"text":"hi"}`)); a.status != 200 {
+		t.Errorf("the endpoint: %d", a.status)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
