@@ -183,16 +183,22 @@ func (c *Call) FlowID() string {
 
 // startRun returns the record of this run, made when first needed. The caller holds asking.mu.
 func (c *Call) startRun() *askRun {
-	a := &c.asking
-	if a.run == nil {
-		a.run = &askRun{
-			rt:      c.asks(),
-			used:    make(map[string]bool),
-			digests: make(map[string]string),
-			state:   newFlow(),
-		}
-		a.run.asker = c.chooseAsker()
+	if c.asking.run == nil {
+		c.startRunWith(newFlow())
 	}
+	return c.asking.run
+}
+
+// startRunWith is startRun for a run whose state is known, or about to be.
+func (c *Call) startRunWith(st *flowState) *askRun {
+	a := &c.asking
+	a.run = &askRun{
+		rt:      c.asks(),
+		used:    make(map[string]bool),
+		digests: make(map[string]string),
+		state:   st,
+	}
+	a.run.asker = c.chooseAsker()
 	return a.run
 }
 

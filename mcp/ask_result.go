@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,11 +158,12 @@ func (c *Call) resume(ctx context.Context) (*storedOutcome, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	run := c.startRun()
-	run.answers = responses
 	if !has {
+		c.startRun().answers = responses
 		return nil, nil // a first call that brings answers along
 	}
+	run := c.startRunWith(&flowState{})
+	run.answers = responses
 	st, stored, err := run.rt.redeem(ctx, c, run, text)
 	if err != nil {
 		return nil, c.refuseState(err)
@@ -216,8 +218,11 @@ func (c *Call) inputResponses() (InputResponses, error) {
 	if raw[0] != '{' {
 		return nil, invalidParams("inputResponses must be an object")
 	}
-	var responses InputResponses
-	if err := unmarshalJSON(raw, &responses); err != nil {
+	responses := make(InputResponses)
+	err := eachMember(raw, func(name, value []byte) {
+		responses[string(name)] = bytes.Clone(value)
+	})
+	if err != nil {
 		return nil, invalidParams("inputResponses must be an object of results by key")
 	}
 	return responses, nil
@@ -263,7 +268,7 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 	requests := make(InputRequests, len(run.pending))
 	st.Asked = make(map[string]string, len(run.pending))
 	for _, q := range run.pending {
-		method, params, err := c.pendingRequest(q)
+		method, params, err := c.wording(q.Question, q.problem, "")
 		if err != nil {
 			return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
 		}
@@ -275,15 +280,6 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 		return nil, err
 	}
 	return &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: requests, RequestState: &sealed}, nil
-}
-
-// pendingRequest returns what puts a pending question.
-func (c *Call) pendingRequest(q *pendingQuestion) (method string, params json.RawMessage, err error) {
-	if q.Kind == AskForm && q.problem == nil {
-		params, err = c.formParams(q.Question)
-		return MethodElicit, params, err
-	}
-	return c.questionRequest(q.Question, reworded(q.Message, q.problem), "")
 }
 
 // bounds refuses a round too many.
@@ -348,7 +344,7 @@ func (r *askRuntime) load(ctx context.Context, b *Binding, ref *flowState) (*flo
 		return nil, err
 	}
 	st := new(flowState)
-	if err := unmarshalJSON(plain, st); err != nil || st.RoundID != ref.RoundID {
+	if err := st.decode(plain); err != nil || st.RoundID != ref.RoundID {
 		return nil, errStateBody
 	}
 	return st, nil

@@ -68,7 +68,7 @@ func (c *Call) askOnStream(ctx context.Context, q *Question, problem error) (*An
 	case q.Kind == AskURL:
 		id = c.openURL(q)
 	}
-	method, params, err := c.questionRequest(q, reworded(q.Message, problem), id)
+	method, params, err := c.wording(q, problem, id)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,16 @@ func (a *asking) facts(q *Question) *questionFacts {
 	return nil
 }
 
+// wording returns the method and params that put a question at the revision of the call; problem is what was wrong with the answer
+// before, if there was one, and id names a URL question.
+func (c *Call) wording(q *Question, problem error, id string) (method string, params json.RawMessage, err error) {
+	if q.Kind == AskForm && problem == nil {
+		params, err = c.formParams(q)
+		return MethodElicit, params, err
+	}
+	return c.questionRequest(q, reworded(q.Message, problem), id)
+}
+
 // formParams returns the params that put a form at the revision of the call, with the message that it was declared with.
 func (c *Call) formParams(q *Question) (json.RawMessage, error) {
 	f := c.asking.facts(q)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed38e7925c/parley/internal/canon"
+	"github.com/seed38e7925c/parley/internal/era"
 )
 
 // purposeState is what sealed request state is for, towards the key ring.
@@ -86,7 +87,7 @@ func (r *askRuntime) open(b *Binding, sealed string) (*flowState, error) {
 		return nil, err
 	}
 	st := new(flowState)
-	if err := unmarshalJSON(plain, st); err != nil || st.Flow == "" || st.RoundID == "" {
+	if err := st.decode(plain); err != nil || st.Flow == "" || st.RoundID == "" {
 		return nil, errStateBody
 	}
 	if !time.Now().Before(time.Unix(st.Expires, 0)) {
@@ -140,4 +141,88 @@ func appendMembers[V any](dst []byte, name string, members map[string]V, value f
 		sep = ','
 	}
 	return append(dst, '}')
+}
+
+// decode reads what encode wrote.
+func (st *flowState) decode(raw []byte) (err error) {
+	note := func(problem error) {
+		if err == nil {
+			err = problem
+		}
+	}
+	outer := eachMember(raw, func(name, value []byte) {
+		switch string(name) {
+		case "f":
+			note(decodeText(&st.Flow, value))
+		case "i":
+			note(decodeText(&st.RoundID, value))
+		case "s":
+			note(decodeText(&st.Stored, value))
+		case "r":
+			note(decodeInt(&st.Round, value))
+		case "w":
+			note(decodeInt(&st.Waits, value))
+		case "c":
+			note(decodeInt(&st.Changed, value))
+		case "x":
+			note(decodeInt(&st.Expires, value))
+		case "q":
+			note(decodeMembers(&st.Asked, value, decodeText))
+		case "e":
+			note(decodeMembers(&st.IDs, value, decodeText))
+		case "o":
+			note(decodeMembers(&st.Once, value, decodeRaw))
+		case "a":
+			note(decodeMembers(&st.Answers, value, decodeReply))
+		}
+	})
+	note(outer)
+	return err
+}
+
+func decodeText(dst *string, value []byte) error {
+	text, state := stringOf(value)
+	if state != era.Valid {
+		return errStateBody
+	}
+	*dst = text
+	return nil
+}
+
+func decodeInt[I int | int64](dst *I, value []byte) error {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	*dst = I(n)
+	return err
+}
+
+// decodeRaw keeps a value, which is part of what was unsealed and belongs to nobody else.
+func decodeRaw(dst *json.RawMessage, value []byte) error {
+	*dst = value
+	return nil
+}
+
+func decodeReply(dst *rememberedReply, value []byte) (err error) {
+	outer := eachMember(value, func(name, value []byte) {
+		switch string(name) {
+		case "d":
+			err = decodeText(&dst.Digest, value)
+		case "v":
+			dst.Raw = value
+		}
+	})
+	return errors.Join(outer, err)
+}
+
+// decodeMembers reads an object.
+func decodeMembers[V any](dst *map[string]V, raw []byte, value func(*V, []byte) error) (err error) {
+	members := make(map[string]V)
+	outer := eachMember(raw, func(name, one []byte) {
+		var v V
+		if problem := value(&v, one); problem != nil {
+			err = problem
+		}
+		members[string(name)] = v
+	})
+	*dst = members
+	return errors.Join(outer, err)
 }
