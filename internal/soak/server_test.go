@@ -15,9 +15,6 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-// maxSessions is the room in the server's session table; that the whole of it is free at the end shows that no session is left.
-const maxSessions = 3000
-
 // A house is the server under load, and what it counts.
 type house struct {
 	srv     *mcp.Server
@@ -97,7 +94,7 @@ func (h *house) steps(ctx context.Context, c *mcp.Call, in canaryIn) (told, erro
 func (h *house) hold(ctx context.Context, c *mcp.Call, in canaryIn) (told, error) {
 	h.running.Add(1)
 	defer h.running.Add(-1)
-	if pause(ctx, 10*time.Second) {
+	if pause(ctx, 3*time.Second) {
 		return told{Subject: subject(c), Canary: in.Canary, Filler: "released"}, nil
 	}
 	return told{}, context.Cause(ctx)
