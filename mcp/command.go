@@ -248,9 +248,21 @@ func (p *process) stop() error {
 	if !p.await(p.opts.TermWait) {
 		return errors.Join(err, fmt.Errorf("mcp: the server process %d did not end even when killed", p.cmd.Process.Pid))
 	}
-	p.stderr.Close() // so that drain returns although a process outside of the group may hold the other end
-	<-p.drained
+	p.drainRest()
 	return err
+}
+
+// drainRest waits until the last words of the server are read. They end with its group, unless a process outside of it holds the other
+// end: that one is not waited for long.
+func (p *process) drainRest() {
+	timer := time.NewTimer(earlyDeathPatience)
+	defer timer.Stop()
+	select {
+	case <-p.drained:
+	case <-timer.C:
+	}
+	p.stderr.Close()
+	<-p.drained
 }
 
 // await waits for the exit of the process.
