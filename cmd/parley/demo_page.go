@@ -1,17 +1,30 @@
 package main
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"html/template"
 	"net/http"
 
 	"github.com/seed38e7925c/parley/form"
 )
 
-//go:embed demo_page.html demo_page.css
+//go:embed demo_page.html
 var demoFiles embed.FS
 
-var demoPage = template.Must(template.New("demo_page.html").Funcs(template.FuncMap{"label": seatLabel}).ParseFS(demoFiles, "demo_page.html"))
+//go:embed demo_page.css
+var demoStyle string
+
+// The style is part of each page: the program may be gone before a browser asks for a second file. The policy names its digest.
+var (
+	demoPage = template.Must(template.New("demo_page.html").Funcs(template.FuncMap{
+		"label": seatLabel, "style": func() template.CSS { return template.CSS(demoStyle) },
+	}).ParseFS(demoFiles, "demo_page.html"))
+	demoStyleSum = sha256.Sum256([]byte(demoStyle))
+	demoPolicy   = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(demoStyleSum[:]) +
+		"'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
 
 // seatLabel is what the form calls a value of one of its fields.
 func seatLabel(field, value string) string {
@@ -40,7 +53,6 @@ func (d *desk) pages(host string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /confirm/{id}", d.show)
 	mux.HandleFunc("POST /confirm/{id}", d.decide)
-	mux.HandleFunc("GET /demo.css", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, demoFiles, "demo_page.css") })
 	guarded := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != host { // a name that somebody else made to lead here
@@ -48,7 +60,7 @@ func (d *desk) pages(host string) http.Handler {
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("Content-Security-Policy", demoPolicy)
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("X-Content-Type-Options", "nosniff")

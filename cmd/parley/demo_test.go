@@ -200,7 +200,7 @@ func TestDemoPage(t *testing.T) {
 		{"confirm", "POST", path, "choice=confirm", nil, 200, "Thank you"},
 		{"again", "POST", path, "choice=refuse", nil, 409, "before"},
 		{"after", "GET", path, "", nil, 200, "was settled"},
-		{"style", "GET", "/demo.css", "", nil, 200, "color-scheme"},
+		{"brings its style", "GET", path, "", nil, 200, "color-scheme"},
 	} {
 		w := do(tt.method, tt.path, tt.body, tt.header...)
 		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {

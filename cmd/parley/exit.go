@@ -55,6 +55,7 @@ func exitCode(ctx context.Context, err error) int {
 		protocol  *mcp.Error
 		result    *mcp.ResultError
 		output    *mcp.OutputError
+		tool      *mcp.ToolResultError
 	)
 	switch {
 	case err == nil:
@@ -71,6 +72,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDeclined
 	case errors.Is(err, mcp.ErrUnavailable), missesCapability(err):
 		return exitUnavailable
+	case errors.As(err, &tool):
+		return exitTool
 	case errors.As(err, &connect), errors.As(err, &transport), errors.As(err, &exited), errors.Is(err, mcp.ErrClosed), errors.Is(err, mcp.ErrSessionLost):
 		return exitConnect
 	case errors.As(err, &protocol), errors.As(err, &result), errors.As(err, &output), errors.Is(err, mcp.ErrTooManyRounds):

@@ -137,7 +137,7 @@ func TestWaitingForAPage(t *testing.T) {
 	}
 	var out bytes.Buffer
 	terminal.New(strings.NewReader(""), &out).Completed(t.Context(), q)
-	if !strings.Contains(out.String(), "What you did at example.com is finished") {
+	if !strings.Contains(out.String(), "What you were sent to pay.example.com for is done") {
 		t.Error(out.String())
 	}
 }

@@ -112,7 +112,7 @@ func (p *person) visit(ctx context.Context, r *consent.Result, self bool) error 
 // completed says that what a page was opened for is finished.
 func (p *person) completed(_ context.Context, q *mcp.OpenQuestion) {
 	r := consent.Review(q.URL, nil)
-	_ = p.write(p.bar(fmt.Sprintf("What you did at %s is finished, says the server.", r.Domain))) // nobody to tell if it fails
+	_ = p.write(p.bar(fmt.Sprintf("What you were sent to %s for is done.", r.Host))) // nobody to tell if it fails
 }
 
 // wait keeps the person company until a page is finished.

@@ -2,7 +2,10 @@ package web
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strings"
@@ -11,10 +14,22 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-//go:embed page.html page.css
+//go:embed page.html
 var files embed.FS
 
-var templates = template.Must(template.ParseFS(files, "page.html"))
+//go:embed page.css
+var style string
+
+// The style is part of each page, since the program may be gone when a browser asks for a second file. The policy names its digest.
+var (
+	templates = template.Must(template.New("page.html").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).ParseFS(files, "page.html"))
+	policy    = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'", digest(style))
+)
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
 
 // An asker says who asks and why, fit for display.
 type asker struct {

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
@@ -226,14 +228,21 @@ func TestThePageIsForOneBrowserAndOneAnswer(t *testing.T) {
 			{"POST", b.page, "choice=accept", []string{"Origin", "https://evil.example"}, 403},
 			{"POST", b.page, "choice=%zz", nil, 400},
 			{"PUT", b.page, "choice=accept", nil, 405},
-			{"GET", base + "/style.css", "", nil, 200},
+			{"GET", base + "/style.css", "", nil, 404},
 		} {
 			if status, _, text := b.do(tt.method, tt.page, tt.body, tt.header...); status != tt.status {
 				t.Errorf("%s %s %v: %d, want %d: %s", tt.method, tt.page, tt.header, status, tt.status, text)
 			}
 		}
 		_, h, text := b.do("GET", b.page, "")
-		for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+		_, inner, ok := strings.Cut(text, "<style>")
+		inner, _, closed := strings.Cut(inner, "</style>")
+		if !ok || !closed || !strings.Contains(inner, "color-scheme") {
+			t.Error("the page does not bring its style")
+		}
+		sum := sha256.Sum256([]byte(inner))
+		for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 			"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY"} {
 			if h.Get(name) != want {
 				t.Errorf("%s: %q", name, h.Get(name))
