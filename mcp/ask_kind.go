@@ -42,9 +42,10 @@ func (c *Call) kindDeclared(q *Question) (exists, declared bool) {
 	rules, caps := c.rev.Rules(), c.ClientCapabilities()
 	switch q.Kind {
 	case AskForm:
-		return rules.Elicitation.Form, caps.Elicitation.HasForm()
+		draft := c.usesDraft(AskForm)
+		return rules.Elicitation.Form || draft, caps.Elicitation.HasForm() || draft
 	case AskURL:
-		draft := c.usesDraft()
+		draft := c.usesDraft(AskURL)
 		return rules.Elicitation.URL || draft, caps.Elicitation.HasURL() || draft
 	case AskSample:
 		withTools := q.samplesTools()

@@ -18,13 +18,12 @@ type openURLs struct {
 // openURL is one of them.
 type openURL struct {
 	session weak.Pointer[Session]
-	draft   bool          // asked in the User Interaction draft: only who tracks it is told
-	done    chan struct{} // closed when it is complete
+	done    bool // it was completed
 }
 
 const maxOpenURLs = 10_000
 
-func (o *openURLs) add(id string, s *Session, draft bool) {
+func (o *openURLs) add(id string, s *Session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byID == nil {
@@ -33,39 +32,23 @@ func (o *openURLs) add(id string, s *Session, draft bool) {
 	if _, again := o.byID[id]; !again {
 		o.order = append(o.order, id)
 	}
-	o.byID[id] = &openURL{session: weak.Make(s), draft: draft, done: make(chan struct{})}
+	o.byID[id] = &openURL{session: weak.Make(s)}
 	for len(o.order) > maxOpenURLs {
 		delete(o.byID, o.order[0])
 		o.order = o.order[1:]
 	}
 }
 
-// complete marks a question as complete and returns it; nil when there is nobody to tell.
-func (o *openURLs) complete(id string) *openURL {
+// complete marks a question as complete and returns the session to tell; nil when there is nobody.
+func (o *openURLs) complete(id string) *Session {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	u := o.byID[id]
-	if u == nil {
+	if u == nil || u.done {
 		return nil
 	}
-	select {
-	case <-u.done:
-		return nil
-	default:
-	}
-	close(u.done)
-	return u
-}
-
-// find returns a question that was asked of the session.
-func (o *openURLs) find(id string, s *Session) *openURL {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	u := o.byID[id]
-	if u == nil || s == nil || u.session.Value() != s {
-		return nil
-	}
-	return u
+	u.done = true
+	return u.session.Value()
 }
 
 // digest names the binding in a store.

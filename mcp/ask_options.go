@@ -38,7 +38,9 @@ type AskOptions struct {
 	// common clients give up after 60.
 	Hold time.Duration
 	// InteractionDraft has clients of the handshake era that speak the User Interaction draft of June 2025, the forerunner of URL
-	// questions, asked in its way (interaction/create, type "ua") when they cannot be asked otherwise. The default is off.
+	// questions, asked in its way when they cannot be asked otherwise: pages by interaction/create of type "ua" or, without a channel
+	// back, by error -32003, and forms by type "prompt". Which of them a client declared is heeded. Its clients may follow a page with
+	// interaction/track for as long as Lifetime, and for the newest 64 pages of a session. The default is off.
 	InteractionDraft bool
 	// Strict refuses questions with a link in their text. The default is to log them.
 	Strict bool
@@ -74,6 +76,7 @@ type askRuntime struct {
 	draining     chan struct{}
 	drainOnce    sync.Once
 	urls         openURLs
+	interactions interactionTable
 }
 
 // newAskRuntime makes the runtime of a server called name. It is usable even when the error, which names the fields, is not nil.

@@ -63,8 +63,8 @@ func (sessionAsker) ask(ctx context.Context, c *Call, q *Question) (*Answer, err
 func (c *Call) askOnStream(ctx context.Context, q *Question, problem error) (*Answer, error) {
 	id := ""
 	switch {
-	case q.Kind == AskURL && c.usesDraft():
-		return c.interact(ctx, q)
+	case c.usesDraft(q.Kind):
+		return c.interact(ctx, q, problem)
 	case q.Kind == AskURL:
 		id = c.openURL(q)
 	}
@@ -82,15 +82,20 @@ func (c *Call) askOnStream(ctx context.Context, q *Question, problem error) (*An
 	ans, err := q.answer(reply.Result)
 	var bad *badReply
 	if errors.As(err, &bad) {
-		return nil, &ToolError{
-			Text: "the client's reply to a question could not be understood",
-			Err:  fmt.Errorf("mcp: question %q: the client's reply cannot be used: %s", q.Key, bad.problem),
-		}
+		return nil, unreadable(q, bad)
 	}
 	if ans != nil {
 		ans.ID = id
 	}
 	return ans, err
+}
+
+// unreadable reports a reply that is no answer.
+func unreadable(q *Question, bad *badReply) error {
+	return &ToolError{
+		Text: "the client's reply to a question could not be understood",
+		Err:  fmt.Errorf("mcp: question %q: the client's reply cannot be used: %s", q.Key, bad.problem),
+	}
 }
 
 // clientRefusal reads the error that a client answers a question with.
@@ -105,12 +110,12 @@ func clientRefusal(q *Question, e *Error) error {
 	return fmt.Errorf("mcp: question %q: the client answered with error %d: %s", q.Key, e.Code, clip(e.Message, 200))
 }
 
-// channelless serves clients that no request can be sent to. A URL question of 2025-11-25 becomes the error of the request; other
-// questions cannot be asked.
+// channelless serves clients that no request can be sent to. A URL question of 2025-11-25, or of the User Interaction draft, becomes the
+// error of the request; other questions cannot be asked.
 type channelless struct{}
 
 func (channelless) ask(_ context.Context, c *Call, q *Question) (*Answer, error) {
-	if q.Kind != AskURL || !c.rev.Rules().Elicitation.RequiredError {
+	if q.Kind != AskURL || !c.refusesForPages() {
 		return nil, &unavailableError{key: q.Key, kind: q.Kind,
 			reason: "there is no stream back to the client (stateless sessions at revision " + c.rev.String() +
 				"); clients of 2026-07-28 can be asked, and so can those of stateful sessions"}
@@ -137,6 +142,11 @@ func (channelless) ask(_ context.Context, c *Call, q *Question) (*Answer, error)
 	return nil, fmt.Errorf("%w: question %q", ErrInputRequired, q.Key)
 }
 
+// refusesForPages reports whether requests of the client can be refused until pages are visited.
+func (c *Call) refusesForPages() bool {
+	return c.rev.Rules().Elicitation.RequiredError || c.usesDraft(AskURL)
+}
+
 // elicitationID names the interaction behind a URL question.
 func (q *Question) elicitationID() string {
 	if q.ID != "" {
@@ -145,9 +155,14 @@ func (q *Question) elicitationID() string {
 	return randomName()
 }
 
-// visitRequired is error -32042 with the pending questions, all of which are URLs.
+// visitRequired is error -32042 with the pending questions, all of which are URLs. In the User Interaction draft it is -32003 with the
+// first of them: that error names one page, and the others follow when the call is made again.
 func (c *Call) visitRequired(ctx context.Context, run *askRun) error {
-	if err := run.rt.limit.take(c, len(run.pending)); err != nil {
+	pending, draft := run.pending, c.usesDraft(AskURL)
+	if draft {
+		pending = pending[:1]
+	}
+	if err := run.rt.limit.take(c, len(pending)); err != nil {
 		return err
 	}
 	st := run.state
@@ -159,12 +174,15 @@ func (c *Call) visitRequired(ctx context.Context, run *askRun) error {
 	if st.Asked == nil {
 		st.Asked, st.IDs = make(map[string]string), make(map[string]string)
 	}
-	for _, q := range run.pending {
+	for _, q := range pending {
 		data.Elicitations = append(data.Elicitations, &ElicitParams{Mode: ElicitURL, Message: q.Message, URL: q.URL, ElicitationID: q.id})
 		st.Asked[q.Key], st.IDs[q.Key] = run.digests[q.Key], q.id
 	}
 	if err := c.rememberHandshake(ctx, run); err != nil {
 		return err
+	}
+	if draft {
+		return c.interactionRequired(pending[0])
 	}
 	raw, err := marshalJSON(&data)
 	if err != nil {
@@ -173,13 +191,15 @@ func (c *Call) visitRequired(ctx context.Context, run *askRun) error {
 	return &Error{Code: CodeURLElicitationRequired, Message: "the person must visit a page before this request can be served", Data: raw}
 }
 
-// purposeRetry is what the state of a call that got -32042 is for, towards the key ring.
+// purposeRetry is what the state of a call that got -32042 or -32003 is for, towards the key ring.
 const purposeRetry = "url retry"
 
 // handshakeKey finds the state of a call that is made again after -32042: by who calls, through which client, and what. Without a
-// verified principal nobody can be told apart, and nothing is remembered.
+// verified principal nobody can be told apart, and nothing is remembered. Clients of the User Interaction draft are told apart by their
+// session as well.
 func (c *Call) handshakeKey() (string, *Binding, bool) {
-	if c.asks().store == nil || c.principal == nil {
+	draft := c.usesDraft(AskURL)
+	if c.asks().store == nil || c.principal == nil && !draft {
 		return "", nil, false
 	}
 	b, err := c.binding(purposeRetry)
@@ -189,12 +209,15 @@ func (c *Call) handshakeKey() (string, *Binding, bool) {
 	if c.client.info != nil {
 		b.Parts = append(b.Parts, c.client.info.Name)
 	}
+	if draft {
+		b.Parts = append(b.Parts, c.draftTerms().scope)
+	}
 	return "retry/" + b.digest(), b, true
 }
 
-// resumeHandshake takes up a call that was answered with -32042 before.
+// resumeHandshake takes up a call that was answered with -32042 or -32003 before.
 func (c *Call) resumeHandshake(ctx context.Context) error {
-	if !c.rev.Rules().Elicitation.RequiredError || c.hasChannel() {
+	if !c.refusesForPages() || c.hasChannel() {
 		return nil
 	}
 	key, b, ok := c.handshakeKey()
@@ -237,7 +260,7 @@ func (c *Call) rememberHandshake(ctx context.Context, run *askRun) error {
 	key, b, ok := c.handshakeKey()
 	if !ok {
 		run.rt.once.do("retry\x00"+c.method+"\x00"+c.name, func() {
-			run.rt.log.Warn("a URL question was answered with error -32042, and nothing recognises the call when it is made again: "+
+			run.rt.log.Warn("a URL question was answered with an error (-32042, -32003), and nothing recognises the call when it is made again: "+
 				"that takes AskOptions.Store and a verified principal", "method", c.method, "name", c.name)
 		})
 		return nil
@@ -276,7 +299,7 @@ func (c *Call) forgetHandshake(ctx context.Context, run *askRun) {
 func (c *Call) openURL(q *Question) string {
 	id := q.elicitationID()
 	if c.rev.Rules().Elicitation.CompleteNotice {
-		c.asks().urls.add(id, c.exchange.Session, false)
+		c.asks().urls.add(id, c.exchange.Session)
 	}
 	return id
 }
@@ -287,13 +310,12 @@ func (c *Call) openURL(q *Question) string {
 // when there is nothing to tell: the id is unknown, was completed before, the session is over, or the client was asked at a revision
 // that has no such notice.
 func (s *Server) CompleteElicitation(id string) (sent bool, err error) {
-	u := s.asks.urls.complete(id)
-	if u == nil {
-		return false, nil
+	if s.asks.interactions.finish(id) {
+		return true, nil
 	}
-	session := u.session.Value()
-	if session == nil || u.draft {
-		return session != nil, nil
+	session := s.asks.urls.complete(id)
+	if session == nil {
+		return false, nil
 	}
 	if err := session.Notify(NotificationElicitationComplete, &ElicitationCompleteParams{ElicitationID: id}); err != nil {
 		return false, fmt.Errorf("mcp: telling that elicitation %q is complete: %w", clip(id, 40), err)

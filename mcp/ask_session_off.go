@@ -18,7 +18,10 @@ func (nobody) ask(_ context.Context, _ *Call, q *Question) (*Answer, error) {
 	return nil, &unavailableError{key: q.Key, kind: q.Kind, reason: "this build serves 2026-07-28 only"}
 }
 
-func (c *Call) usesDraft() bool { return false }
+func (c *Call) usesDraft(QuestionKind) bool { return false }
+
+// interactionTable holds nothing: the User Interaction draft belongs to the handshake era.
+type interactionTable struct{}
 
 func (s *Server) serveDraft() error { return nil }
 

@@ -82,6 +82,9 @@ type inquiry struct {
 	turn   *turn
 	paused []*outCall // calls whose timers stand still meanwhile
 	call   *outCall   // the call that asks by its result (2026-07-28)
+	draft  bool       // an interaction of the User Interaction draft
+	// opened is told of a page that the person agreed to open, in place of what is done otherwise.
+	opened func(*OpenQuestion)
 }
 
 // A reply is what came of an inquiry.
@@ -135,6 +138,9 @@ func (q *inquiry) put(ctx context.Context) (reply, error) {
 
 // prepare checks the question and returns the function that puts it.
 func (q *inquiry) prepare() (func(context.Context) (reply, error), error) {
+	if q.draft {
+		return q.prepareInteraction()
+	}
 	if !q.rules.CanAsk(q.method) {
 		return nil, methodNotFound(q.method)
 	}
@@ -176,14 +182,14 @@ func (q *inquiry) prepareElicit() (func(context.Context) (reply, error), error) 
 
 func (q *inquiry) prepareForm(p *ElicitParams) (func(context.Context) (reply, error), error) {
 	if q.asker.Form == nil {
-		return nil, invalidParams("elicitation/create: this client did not declare mode form")
+		return nil, invalidParams("%s: this client did not declare mode form", q.method)
 	}
 	f, err := form.Parse(p.RequestedSchema)
 	if err != nil {
-		return nil, invalidParams("elicitation/create: requestedSchema: %v", err)
+		return nil, invalidParams("%s: requestedSchema: %v", q.method, err)
 	}
 	if field, reason, bad := f.LooksSecret(); bad && !q.conn.client.opts.AllowSecretForms {
-		return nil, invalidParams("elicitation/create: a secret must not be asked for in a form: field %q: %s", field, reason)
+		return nil, invalidParams("%s: a secret must not be asked for in a form: field %q: %s", q.method, field, reason)
 	}
 	fq := &FormQuestion{Asked: q.about, Message: p.Message, Form: f}
 	return func(ctx context.Context) (reply, error) { return q.fill(ctx, fq) }, nil
@@ -223,13 +229,13 @@ var errNoFit = errors.New("mcp: no answer to the form fitted it")
 
 func (q *inquiry) prepareOpen(p *ElicitParams) (func(context.Context) (reply, error), error) {
 	if q.asker.Open == nil {
-		return nil, invalidParams("elicitation/create: this client did not declare mode url")
+		return nil, invalidParams("%s: this client did not declare mode url", q.method)
 	}
 	if q.rules.Elicitation.ID && p.ElicitationID == "" {
-		return nil, invalidParams("elicitation/create: elicitationId is missing")
+		return nil, invalidParams("%s: elicitationId is missing", q.method)
 	}
 	if err := q.conn.client.checkURL(p.URL); err != nil {
-		return nil, invalidParams("elicitation/create: %v", err)
+		return nil, invalidParams("%s: %v", q.method, err)
 	}
 	oq := &OpenQuestion{Asked: q.about, Message: p.Message, URL: p.URL, ID: p.ElicitationID}
 	return func(ctx context.Context) (reply, error) { return q.open(ctx, oq) }, nil
@@ -249,6 +255,8 @@ func (q *inquiry) open(ctx context.Context, oq *OpenQuestion) (reply, error) {
 		switch {
 		case q.call != nil:
 			q.call.opened = append(q.call.opened, oq)
+		case q.opened != nil:
+			q.opened(oq)
 		case oq.ID != "":
 			q.conn.expectCompletion(oq, q.asker)
 		}

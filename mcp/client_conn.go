@@ -28,6 +28,7 @@ type connection struct {
 	calls    map[jsonrpc.ID]*outCall                // requests under way
 	incoming map[jsonrpc.ID]context.CancelCauseFunc // the server's requests being answered
 	pages    map[string]*pageWait                   // by elicitationId: pages that a refused call waits for
+	tracked  map[jsonrpc.ID]*pageWait               // by progress token: pages that the server is asked to report on
 }
 
 // An agreement is what a handshake or discovery settled. It is immutable.
@@ -46,6 +47,7 @@ func newConnection(c *Client) *connection {
 		calls:    make(map[jsonrpc.ID]*outCall),
 		incoming: make(map[jsonrpc.ID]context.CancelCauseFunc),
 		pages:    make(map[string]*pageWait),
+		tracked:  make(map[jsonrpc.ID]*pageWait),
 	}
 }
 

@@ -51,6 +51,9 @@ func (n *connection) offer(ctx context.Context, rev Revision, res *InitializeRes
 	if err != nil {
 		return err
 	}
+	if params, err = n.client.declareDraft(params); err != nil {
+		return err
+	}
 	resp, err := n.link.RoundTrip(ctx, &Outgoing{ID: n.client.newID(), Method: MethodInitialize, Params: params, Revision: rev})
 	if err != nil {
 		return err
@@ -172,14 +175,17 @@ func (q *inquiry) endWith(via jsonrpc.ID, cancel context.CancelCauseFunc) (settl
 
 // inquire makes the inquiry for a request that the interactor answers, nil for other methods.
 func (n *connection) inquire(req *jsonrpc.Message, via jsonrpc.ID) *inquiry {
+	draft := req.Method == methodInteractionCreate && n.speaksDraft()
 	switch req.Method {
 	case MethodElicit, MethodCreateMessage, MethodRootsList:
 	default:
-		return nil
+		if !draft {
+			return nil
+		}
 	}
 	q := &inquiry{
 		conn: n, asker: n.client.opts.Interactor, rules: n.agreed().rules, method: req.Method, params: req.Params,
-		paused: n.callsOf(via),
+		paused: n.callsOf(via), draft: draft,
 	}
 	if len(q.paused) == 1 {
 		call := q.paused[0]
@@ -205,6 +211,9 @@ func (n *connection) answer(ctx context.Context, req *jsonrpc.Message, q *inquir
 		var a reply
 		a, err = q.put(ctx)
 		raw = a.result
+		if err == nil && q.draft {
+			raw, err = interacted(a)
+		}
 	case handler != nil:
 		err = n.client.contain("handler of "+req.Method, func() (err error) {
 			raw, err = handler(ctx, req.Params)
@@ -212,6 +221,9 @@ func (n *connection) answer(ctx context.Context, req *jsonrpc.Message, q *inquir
 		})
 	default:
 		err = methodNotFound(req.Method)
+	}
+	if errors.Is(err, errNoConsent) {
+		return &jsonrpc.Message{Error: errNoConsent}
 	}
 	if err != nil {
 		n.client.log.Warn("mcp: a request of the server failed", "server", n.client.origin, "method", req.Method, "err", err)

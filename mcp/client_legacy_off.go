@@ -43,3 +43,19 @@ func (c *Client) visitPages(_ context.Context, _ *connection, _ *outCall, _ *pag
 func (n *connection) expectCompletion(*OpenQuestion, *Interactor) *pageWait { return nil }
 
 func (n *connection) completed(string) {}
+
+// The User Interaction draft needs a handshake.
+
+const codeInteractionRequired jsonrpc.Code = -32003
+
+func (n *connection) speaksDraft() bool { return false }
+
+func (n *connection) receiveTracked(*ProgressParams) {}
+
+func (q *inquiry) prepareInteraction() (func(context.Context) (reply, error), error) {
+	return nil, methodNotFound(q.method)
+}
+
+func (c *Client) visitInteraction(_ context.Context, _ *connection, _ *outCall, _ *pageLoop, refusal *jsonrpc.Error) error {
+	return refusal
+}

@@ -17,6 +17,8 @@ type pageWait struct {
 	question *OpenQuestion
 	asker    *Interactor
 	done     chan struct{} // closed when completion is reported
+	over     bool          // done is closed; guarded by the connection
+	reported bool          // progress of it was reported; guarded by the connection
 }
 
 // A pageLoop remembers which pages a call was refused for, so that it does not go in circles.
@@ -62,12 +64,17 @@ func (c *Client) visitPages(ctx context.Context, conn *connection, call *outCall
 		if err := c.visitPage(ctx, conn, call, p); err != nil {
 			return fmt.Errorf("mcp: %s needs a page to be visited: %w", call.what(), localError(err))
 		}
-		if loop.finished == nil {
-			loop.finished = make(map[string]bool)
-		}
-		loop.finished[p.URL] = true
+		loop.finish(p.URL)
 	}
 	return nil
+}
+
+// finish notes that the person is done with a page.
+func (l *pageLoop) finish(url string) {
+	if l.finished == nil {
+		l.finished = make(map[string]bool)
+	}
+	l.finished[url] = true
 }
 
 // visitPage asks for consent to one page and waits until it is finished.
@@ -164,7 +171,18 @@ func (n *connection) completed(id string) {
 	w := n.pages[id]
 	delete(n.pages, id)
 	n.mu.Unlock()
-	if w == nil {
+	if w != nil {
+		n.finish(w)
+	}
+}
+
+// finish notes that the server has reported a page as finished.
+func (n *connection) finish(w *pageWait) {
+	n.mu.Lock()
+	over := w.over
+	w.over = true
+	n.mu.Unlock()
+	if over {
 		return
 	}
 	close(w.done)

@@ -209,6 +209,9 @@ func (n *connection) receiveProgress(params json.RawMessage) {
 		call.seen, call.last = true, p.Progress
 	}
 	n.mu.Unlock()
+	if call == nil {
+		n.receiveTracked(&p)
+	}
 	if !advance {
 		return
 	}

@@ -56,7 +56,8 @@ type ClientOptions struct {
 	ResetOnProgress bool
 	// CloseTimeout bounds the time that Close waits for handlers that are still running. Default 10 s.
 	CloseTimeout time.Duration
-	// CompletionWait bounds the wait for a page that a call was refused for (2025-11-25, -32042) to be finished. Default 10 min.
+	// CompletionWait bounds the wait for a page that a call was refused for (2025-11-25, -32042; the User Interaction draft, -32003) to
+	// be finished. Default 10 min.
 	CompletionWait time.Duration
 
 	// MaxRounds bounds how often one call may come back with questions. Default 10.
@@ -72,6 +73,12 @@ type ClientOptions struct {
 	// AllowSecretForms lets servers ask for what looks like a secret (a password, a key) in a form, which they must not do: its answer
 	// passes through this client and may reach a model.
 	AllowSecretForms bool
+	// InteractionDraft speaks the User Interaction draft of June 2025, the forerunner of URL questions, to servers with a handshake,
+	// beside what their revision has. An interactor with Open declares userInteraction with type "ua", and "prompt" if it has Form;
+	// interaction/create is answered by them, and calls that are refused with error -32003 are repeated once the page in it is
+	// finished: the server reports that over interaction/track, or the person says so ([Interactor.Wait]), within CompletionWait and
+	// MaxRounds pages. The default is off, and revisions without a handshake never hear of it.
+	InteractionDraft bool
 	// AllowInsecureURLs lets pages be opened over http on hosts other than this machine.
 	AllowInsecureURLs bool
 

@@ -103,6 +103,8 @@ func (c *Client) recoverLeg(ctx context.Context, conn *connection, call *outCall
 		return c.relist(ctx, callName(call.req))
 	case e.Code == CodeURLElicitationRequired && terms.rules.Elicitation.RequiredError && call.asker.Open != nil:
 		return c.visitPages(ctx, conn, call, &st.pages, e)
+	case e.Code == codeInteractionRequired && conn.speaksDraft() && call.asker.Open != nil:
+		return c.visitInteraction(ctx, conn, call, &st.pages, e)
 	}
 	return err
 }

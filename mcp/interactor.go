@@ -32,10 +32,11 @@ type Interactor struct {
 	// Roots lists the directories that the server may look at (deprecated in 2026-07-28).
 	Roots func(ctx context.Context) ([]Root, error)
 	// Completed tells that the out-of-band interaction behind an opened URL is finished, where the server says so (2025-11-25
-	// notifications/elicitation/complete, or the end of the call). Optional.
+	// notifications/elicitation/complete, progress of interaction/track in the User Interaction draft, or the end of the call).
+	// Optional.
 	Completed func(ctx context.Context, q *OpenQuestion)
 	// Wait keeps the person company while the client waits for an opened URL to be finished before it repeats a call that was refused
-	// for it (2025-11-25, error -32042): it returns nil when the person says that they are done, or an error, usually [ErrCanceled], to
+	// for it (2025-11-25, error -32042; the User Interaction draft, error -32003): it returns nil when the person says that they are done, or an error, usually [ErrCanceled], to
 	// give the call up. ctx ends as soon as the server reports completion. Optional; without it the client waits for the report alone.
 	Wait func(ctx context.Context, q *OpenQuestion) error
 
@@ -65,7 +66,7 @@ type OpenQuestion struct {
 	Asked
 	Message string
 	URL     string // as the server sent it; pass it through consent.Review before showing or opening
-	ID      string // elicitationId of 2025-11-25, empty otherwise
+	ID      string // elicitationId of 2025-11-25 or id of the User Interaction draft, empty otherwise
 }
 
 // A SampleQuestion is a sampling request.

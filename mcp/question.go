@@ -53,7 +53,7 @@ type Question struct {
 	URL     string               // AskURL: an absolute https URL (http on loopback); may be empty in a declaration
 	Sample  *CreateMessageParams // AskSample
 	// ID names the interaction behind a URL towards 2025-11-25 clients (elicitationId), and is what [Server.CompleteElicitation] is
-	// told. It must be hard to guess and unique. Empty: one is made. Other revisions do not see it.
+	// told; clients of the User Interaction draft see it too. It must be hard to guess and unique. Empty: one is made. Other revisions do not see it.
 	ID string
 	// Optional questions are dropped, with [ErrUnavailable] as their outcome, when the client cannot be asked that kind. A declared
 	// question that is not optional has calls refused, before the handler runs, of 2026-07-28 clients that cannot be asked.
@@ -68,7 +68,8 @@ type Answer struct {
 	Content json.RawMessage // AskForm, accepted: the content, checked against the form and with defaults filled in
 	Sample  *CreateMessageResult
 	Roots   []Root
-	// ID is the elicitationId that an AskURL question was asked with (2025-11-25), empty otherwise.
+	// ID is the elicitationId that an AskURL question was asked with (2025-11-25, or the id of the User Interaction draft), empty
+	// otherwise.
 	ID string
 }
 

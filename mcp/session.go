@@ -41,7 +41,7 @@ type Session struct {
 	resourceBytes int // of the URIs in resources
 	pending       map[jsonrpc.ID]*pendingRequest
 
-	draft atomic.Bool // the client speaks the User Interaction draft; see ask_draft.go
+	draft atomic.Pointer[draftTerms] // nil unless the client speaks the User Interaction draft; see ask_draft.go
 	feed  feed
 }
 
@@ -97,6 +97,9 @@ func (ss *Session) Close() error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.closed = true
+	if terms := ss.draft.Load(); terms != nil && !ss.detached {
+		ss.server.asks.interactions.drop(terms.scope)
+	}
 	for id, cancel := range ss.running {
 		cancel(ErrClosed)
 		delete(ss.running, id)

@@ -57,7 +57,7 @@ func (s *Server) initialize(_ context.Context, c *Call) (any, error) {
 		return nil, &Error{Code: CodeInvalidRequest, Message: "initialize was called before on this session"}
 	}
 	c.rev = rev
-	ss.draft.Store(s.asks.speaksDraft(p.members[paramCapabilities]))
+	ss.draft.Store(s.asks.draftOf(p.members[paramCapabilities]))
 	return &InitializeResult{
 		ProtocolVersion: rev.String(),
 		Capabilities:    *offer,

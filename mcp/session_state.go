@@ -17,13 +17,21 @@ type SessionState struct {
 	Capabilities    *ClientCapabilities `json:"capabilities,omitzero"`
 	ClientInfo      *Implementation     `json:"clientInfo,omitzero"`
 	LogLevel        LoggingLevel        `json:"logLevel,omitzero"`
+	// Interactions and InteractionScope are what was agreed on about the User Interaction draft ([AskOptions.InteractionDraft]), empty
+	// if nothing: the types that the client declared and a name for the session, which no other one has.
+	Interactions     []string `json:"interactions,omitzero"`
+	InteractionScope string   `json:"interactionScope,omitzero"`
 }
 
 // State returns what the session's handshake agreed on. It must not be modified.
 func (ss *Session) State() SessionState {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return SessionState{ProtocolVersion: ss.rev.String(), Capabilities: ss.caps, ClientInfo: ss.info, LogLevel: ss.level}
+	st := SessionState{ProtocolVersion: ss.rev.String(), Capabilities: ss.caps, ClientInfo: ss.info, LogLevel: ss.level}
+	if terms := ss.draft.Load(); terms != nil {
+		st.Interactions, st.InteractionScope = terms.types, terms.scope
+	}
+	return st
 }
 
 // RestoreSession makes a session of what an earlier one agreed on, without a handshake, for one request. There is no channel back to
@@ -43,5 +51,8 @@ func (s *Server) RestoreSession(p *Principal, st SessionState) (*Session, error)
 	}
 	ss := s.NewSession(nil, p)
 	ss.rev, ss.caps, ss.info, ss.level, ss.detached = rev, st.Capabilities, st.ClientInfo, st.LogLevel, true
+	if s.asks.draft && st.InteractionScope != "" {
+		ss.draft.Store(&draftTerms{types: st.Interactions, scope: st.InteractionScope})
+	}
 	return ss, nil
 }

@@ -41,7 +41,8 @@ func Transcripts(t *testing.T, pattern string, newServer func() *mcp.Server) {
 //
 // Empty lines and those that begin with # are prose; a file without prose fails. After each line of the client the server is heard
 // until it has answered every request or asks something itself. What differs from run to run has a name instead: ${state} is the
-// latest requestState, ${elicitation} the latest elicitationId; both can stand in what the client says.
+// latest requestState, ${elicitation} the latest elicitationId, or id of an interaction of
+// the User Interaction draft; both can stand in what the client says.
 //
 // With the flag -mcptest.update the server's lines are written anew: read them before you commit them.
 func Transcript(t testing.TB, file string, srv *mcp.Server) {
@@ -153,7 +154,7 @@ func (c *conversation) hear() []string {
 
 var (
 	stateText    = regexp.MustCompile(`"requestState":"([A-Za-z0-9_-]+)"`)
-	elicitedText = regexp.MustCompile(`"elicitationId":"([A-Za-z0-9_-]{16,})"`)
+	elicitedText = regexp.MustCompile(`"(elicitationId|id)":"([A-Za-z0-9_-]{16,})"`)
 )
 
 // named replaces what differs from run to run by its name.
@@ -162,10 +163,10 @@ func (c *conversation) named(line string) string {
 		c.state = m[1]
 	}
 	if m := elicitedText.FindStringSubmatch(line); m != nil {
-		c.elicited = m[1]
+		c.elicited = m[2]
 	}
 	line = stateText.ReplaceAllString(line, `"requestState":"$${state}"`)
-	return elicitedText.ReplaceAllString(line, `"elicitationId":"$${elicitation}"`)
+	return elicitedText.ReplaceAllString(line, `"$1":"$${elicitation}"`)
 }
 
 // difference shows the first lines that differ.
