@@ -85,6 +85,8 @@ type inquiry struct {
 	draft  bool       // an interaction of the User Interaction draft
 	// opened is told of a page that the person agreed to open, in place of what is done otherwise.
 	opened func(*OpenQuestion)
+
+	refused error // why it is not put at all
 }
 
 // A reply is what came of an inquiry.
@@ -118,6 +120,9 @@ func (q *inquiry) put(ctx context.Context) (reply, error) {
 	defer q.leave()
 	q.about.Origin = q.conn.client.origin
 	q.about.Server = q.conn.agreed().server.Implementation
+	if q.refused != nil {
+		return reply{}, q.refused
+	}
 	run, err := q.prepare()
 	if err != nil {
 		return reply{}, err

@@ -46,6 +46,7 @@ type outCall struct {
 	seen     bool         // progress was reported in this leg
 	last     float64      // how far
 	round    atomic.Int32 // rounds of questions so far
+	asked    atomic.Int32 // questions so far
 	asker    *Interactor
 	opened   []*OpenQuestion // pages that the person agreed to open for it (2026-07-28)
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -29,6 +30,9 @@ type connection struct {
 	incoming map[jsonrpc.ID]context.CancelCauseFunc // the server's requests being answered
 	pages    map[string]*pageWait                   // by elicitationId: pages that a refused call waits for
 	tracked  map[jsonrpc.ID]*pageWait               // by progress token: pages that the server is asked to report on
+
+	asked      int       // questions that the server sent as requests since askedSince
+	askedSince time.Time // at most a minute ago when the next one counts
 }
 
 // An agreement is what a handshake or discovery settled. It is immutable.

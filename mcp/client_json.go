@@ -55,6 +55,27 @@ func membersOf(raw json.RawMessage) ([]member, error) {
 	return out, nil
 }
 
+// elementsOf splits a JSON array into its elements, of which there may be limit.
+func elementsOf(raw json.RawMessage, limit int) ([]json.RawMessage, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	var out []json.RawMessage
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if len(out) == limit {
+			return nil, fmt.Errorf("the list has more than %d entries", limit)
+		}
+		out = append(out, json.RawMessage(bytes.Clone(value)))
+	}
+	_, err := dec.ReadToken()
+	return out, err
+}
+
 // memberOf returns the value of one member of a JSON object, nil if there is none or raw is no object.
 func memberOf(raw json.RawMessage, name string) json.RawMessage {
 	members, err := membersOf(raw)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -187,6 +188,9 @@ func (n *connection) inquire(req *jsonrpc.Message, via jsonrpc.ID) *inquiry {
 		conn: n, asker: n.client.opts.Interactor, rules: n.agreed().rules, method: req.Method, params: req.Params,
 		paused: n.callsOf(via), draft: draft,
 	}
+	if req.Method != MethodRootsList { // which asks nobody
+		q.refused = n.admitQuestion(q.paused)
+	}
 	if len(q.paused) == 1 {
 		call := q.paused[0]
 		q.about.Method, q.about.Name = call.req.Method, callName(call.req)
@@ -195,6 +199,27 @@ func (n *connection) inquire(req *jsonrpc.Message, via jsonrpc.ID) *inquiry {
 	}
 	q.join()
 	return q
+}
+
+// admitQuestion counts a question that the server asks by a request, for the calls that it may belong to and by the minute, and refuses
+// one too many.
+func (n *connection) admitQuestion(calls []*outCall) error {
+	tooMany := &Error{Code: CodeInternalError, Message: "the person has been asked too much"}
+	for _, call := range calls {
+		if err := n.client.admitQuestions(call, 1); err != nil {
+			n.client.log.Warn("mcp: a question was not put", "server", n.client.origin, "err", err)
+			return tooMany
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := time.Now(); now.Sub(n.askedSince) >= time.Minute {
+		n.askedSince, n.asked = now, 0
+	}
+	if n.asked++; n.asked > n.client.opts.MaxQuestions {
+		return tooMany
+	}
+	return nil
 }
 
 // answer serves one request of the server.

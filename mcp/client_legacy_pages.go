@@ -57,6 +57,9 @@ func (c *Client) visitPages(ctx context.Context, conn *connection, call *outCall
 			return fmt.Errorf("%w: the server wants a page visited again that was just finished: %w", ErrTooManyRounds, refusal)
 		}
 	}
+	if err := c.admitQuestions(call, len(data.Elicitations)); err != nil {
+		return err
+	}
 	call.timer.pause()
 	defer call.timer.resume()
 	call.nextQuestion()

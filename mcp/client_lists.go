@@ -146,7 +146,7 @@ func fetchPage[T any](ctx context.Context, c *Client, q pageQuery, res any) ([]*
 	if len(list) == 0 || list[0] != '[' {
 		return nil, facts, bad(fmt.Errorf("it has no list %q", q.field))
 	}
-	if err := unmarshalJSON(list, &items); err != nil {
+	if items, err = elementsOf(list, maxListItems); err != nil {
 		return nil, facts, bad(err)
 	}
 	rest, err := withMembers(raw, member{q.field, json.RawMessage("[]")})
@@ -157,10 +157,12 @@ func fetchPage[T any](ctx context.Context, c *Client, q pageQuery, res any) ([]*
 		return nil, facts, err
 	}
 	out := make([]*T, 0, len(items))
+	left := omissions{client: c}
+	defer left.end()
 	for i, item := range items {
 		v := new(T)
 		if err := unmarshalJSON(item, v); err != nil || string(item) == "null" {
-			c.log.Warn("mcp: left out a malformed entry of a list", "server", c.origin, "method", q.method, "index", i, "err", err)
+			left.note("mcp: left out a malformed entry of a list", "method", q.method, "index", i, "err", err)
 			continue
 		}
 		out = append(out, v)
@@ -168,12 +170,35 @@ func fetchPage[T any](ctx context.Context, c *Client, q pageQuery, res any) ([]*
 	return out, facts, nil
 }
 
+// omissions tells the log what was left out of a list, and after a while only how much more.
+type omissions struct {
+	client *Client
+	n      int
+}
+
+// maxOmissionsTold bounds the lines for one list.
+const maxOmissionsTold = 10
+
+func (o *omissions) note(msg string, args ...any) {
+	if o.n++; o.n <= maxOmissionsTold {
+		o.client.log.Warn(msg, append([]any{"server", o.client.origin}, args...)...)
+	}
+}
+
+func (o *omissions) end() {
+	if more := o.n - maxOmissionsTold; more > 0 {
+		o.client.log.Warn("mcp: left out more entries of the list", "server", o.client.origin, "entries", more)
+	}
+}
+
 // keep leaves out entries that nobody could refer to.
 func keep[T any](c *Client, method string, items []*T, ok func(*T) bool) []*T {
 	out := make([]*T, 0, len(items))
+	left := omissions{client: c}
+	defer left.end()
 	for _, v := range items {
 		if !ok(v) {
-			c.log.Warn("mcp: left out an entry of a list that has no name", "server", c.origin, "method", method)
+			left.note("mcp: left out an entry of a list that has no name", "method", method)
 			continue
 		}
 		out = append(out, v)

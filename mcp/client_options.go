@@ -21,6 +21,7 @@ const (
 	defaultCompletionWait  = 10 * time.Minute
 	defaultMaxRounds       = 10
 	defaultMaxPolls        = 100
+	defaultMaxQuestions    = 100
 	defaultMaxPages        = 1000
 	maxListItems           = 100_000
 	maxURLRequiredAttempts = 3
@@ -62,6 +63,9 @@ type ClientOptions struct {
 
 	// MaxRounds bounds how often one call may come back with questions. Default 10.
 	MaxRounds int
+	// MaxQuestions bounds what one call may ask the person in all its rounds, pages to visit included, and what a server may ask within
+	// a minute by requests of its own (the handshake era). Beyond it nothing more is put to the person. Default 100.
+	MaxQuestions int
 	// MaxPolls bounds how often one call may come back without a question, only to be repeated. Repetitions are spaced from 250 ms
 	// up to 5 s. Default 100.
 	MaxPolls int
@@ -123,6 +127,7 @@ func (o *ClientOptions) withDefaults() (*ClientOptions, error) {
 	setDefault(&out.CompletionWait, defaultCompletionWait)
 	setDefault(&out.MaxRounds, defaultMaxRounds)
 	setDefault(&out.MaxPolls, defaultMaxPolls)
+	setDefault(&out.MaxQuestions, defaultMaxQuestions)
 	setDefault(&out.MaxPages, defaultMaxPages)
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)

@@ -112,6 +112,15 @@ func (c *Client) recoverLeg(ctx context.Context, conn *connection, call *outCall
 // nextQuestion counts a round of questions and returns its number.
 func (call *outCall) nextQuestion() int { return int(call.round.Add(1)) }
 
+// admitQuestions counts questions of a call before they are put, and refuses them all when they are too many.
+func (c *Client) admitQuestions(call *outCall, n int) error {
+	most := c.opts.MaxQuestions
+	if n > most || int(call.asked.Add(int32(n))) > most { //nolint:gosec // n is bounded by most
+		return fmt.Errorf("%w: %s asks more than %d questions (ClientOptions.MaxQuestions)", ErrTooManyRounds, call.what(), most)
+	}
+	return nil
+}
+
 // what names a call for people.
 func (call *outCall) what() string {
 	if name := callName(call.req); name != "" {
@@ -235,6 +244,9 @@ func (t *refusals) note(question []byte, a Action) {
 // answerRound puts the questions of one round to the person, one after the other in the server's order, and returns what the retry
 // carries for them.
 func (c *Client) answerRound(ctx context.Context, conn *connection, call *outCall, r *roundResult, told *refusals) ([]member, error) {
+	if err := c.admitQuestions(call, len(r.requests)); err != nil {
+		return nil, err
+	}
 	call.timer.pause()
 	defer call.timer.resume()
 	answers := make([]member, 0, len(r.requests))

@@ -159,6 +159,8 @@ type toolFacts struct {
 func (b *toolBook) learn(c *Client, terms *agreement, listed []*Tool) []*Tool {
 	out := make([]*Tool, 0, len(listed))
 	names := make(map[string]bool, len(listed))
+	left := omissions{client: c}
+	defer left.end()
 	for _, t := range listed {
 		headers, err := schema.Headers(t.InputSchema)
 		why := ""
@@ -173,7 +175,7 @@ func (b *toolBook) learn(c *Client, terms *agreement, listed []*Tool) []*Tool {
 			why = err.Error()
 		}
 		if why != "" {
-			c.log.Warn("mcp: left out a tool that cannot be used", "server", c.origin, "tool", clip(t.Name, 100), "why", why)
+			left.note("mcp: left out a tool that cannot be used", "tool", clip(t.Name, 100), "why", why)
 			continue
 		}
 		names[t.Name] = true
