@@ -1,5 +1,6 @@
 // The TypeScript SDK 1.x as a client of the runner.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -22,7 +23,7 @@ drive({
   make: () => new Client({ name: 'ts-v1-client', version: '1.0.0' }, { capabilities: { elicitation: { form: {}, url: {} } } }),
   connect(client, t) {
     transport = t.url
-      ? new StreamableHTTPClientTransport(new URL(t.url))
+      ? new (t.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(t.url))
       : new StdioClientTransport({ command: t.command[0], args: t.command.slice(1), env: { ...process.env, ...t.env } });
     const set = transport.setProtocolVersion?.bind(transport);
     transport.setProtocolVersion = (v) => {

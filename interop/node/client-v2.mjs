@@ -1,5 +1,5 @@
 // The TypeScript SDK 2.x as a client of the runner.
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { drive } from './driver.mjs';
 
@@ -20,7 +20,7 @@ drive({
   connect: (client, t) =>
     client.connect(
       t.url
-        ? new StreamableHTTPClientTransport(new URL(t.url))
+        ? new (t.sse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(t.url))
         : new StdioClientTransport({ command: t.command[0], args: t.command.slice(1), env: { ...process.env, ...t.env } }),
     ),
   revision: (client) => client.getNegotiatedProtocolVersion(),

@@ -1,6 +1,6 @@
 // The runner's end of a TypeScript client: operations come as lines on standard input, what came of them goes out as lines.
 import { createInterface } from 'node:readline';
-import { person } from './fixture.mjs';
+import { person, question } from './fixture.mjs';
 
 const out = (line) => process.stdout.write(JSON.stringify(line) + '\n');
 const said = (content) => (content ?? []).map((c) => c.text ?? '').join('');
@@ -78,6 +78,7 @@ function wire(adapter, client) {
       return { action: 'accept' };
     }
     out({ event: 'form', text: r.params.message });
+    if (r.params.message === question(true)) return { action: 'decline' };
     return { action: 'accept', content: person };
   });
 }

@@ -12,6 +12,7 @@ export const form = {
 export const state = { started: 0, cancelled: 0, extras: [] };
 export const names = (prefix) => (prefix === 'a' ? ['ada', 'alan'] : []);
 export const text = (t) => ({ content: [{ type: 'text', text: t }] });
+export const question = (decline) => (decline ? 'Refuse this.' : 'Who are you?');
 export const hello = (content) => `hello ${content.name}, ${content.seats ?? 0} seats`;
 
 export function slow(signal) {

@@ -7,7 +7,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod/v4';
-import { body, form, hello, listen, names, slow, state, template, text, uri, visitId, visitUrl } from './fixture.mjs';
+import { body, form, hello, listen, names, question, slow, state, template, text, uri, visitId, visitUrl } from './fixture.mjs';
 
 function build() {
   const s = new McpServer(
@@ -58,9 +58,12 @@ function plain(s) {
 }
 
 function asking(s) {
-  s.registerTool('ask', {}, async (extra) => {
-    const answer = await s.server.elicitInput({ mode: 'form', message: 'Who are you?', requestedSchema: form }, { relatedRequestId: extra.requestId });
-    return text(hello(answer.content));
+  s.registerTool('ask', { inputSchema: { decline: z.boolean().optional() } }, async ({ decline }, extra) => {
+    const answer = await s.server.elicitInput(
+      { mode: 'form', message: question(decline), requestedSchema: form },
+      { relatedRequestId: extra.requestId },
+    );
+    return text(answer.action === 'decline' ? 'declined' : hello(answer.content));
   });
   s.registerTool('visit', {}, async (extra) => {
     const answer = await s.server.elicitInput(

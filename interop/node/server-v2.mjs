@@ -5,7 +5,7 @@ import { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } from '
 import { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired, isLegacyRequest } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import * as z from 'zod/v4';
-import { body, form, hello, listen, names, slow, state, template, text, uri, visitUrl } from './fixture.mjs';
+import { body, form, hello, listen, names, question, slow, state, template, text, uri, visitUrl } from './fixture.mjs';
 
 // notify reaches the listen streams of the HTTP handler, which no single instance does.
 let notify;
@@ -64,10 +64,10 @@ function plain(s) {
 }
 
 function asking(s) {
-  s.registerTool('ask', {}, (ctx) => {
+  s.registerTool('ask', { inputSchema: z.object({ decline: z.boolean().optional() }) }, ({ decline }, ctx) => {
     const answer = ctx.mcpReq.inputResponses?.who;
-    if (!answer) return inputRequired({ inputRequests: { who: inputRequired.elicit({ message: 'Who are you?', requestedSchema: form }) } });
-    return text(hello(answer.content));
+    if (!answer) return inputRequired({ inputRequests: { who: inputRequired.elicit({ message: question(decline), requestedSchema: form }) } });
+    return text(answer.action === 'decline' ? 'declined' : hello(answer.content));
   });
   s.registerTool('visit', {}, (ctx) => {
     if (ctx.mcpReq.inputResponses?.page?.action === 'accept') return text('visited');

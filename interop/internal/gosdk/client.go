@@ -24,14 +24,16 @@ type client struct {
 // Dial is the [play.Dialer] of the SDK's client.
 func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Client, *play.Hello, error) {
 	var tr mcp.Transport
-	if t.URL != "" {
+	if t.SSE {
+		tr = &mcp.SSEClientTransport{Endpoint: t.URL}
+	} else if t.URL != "" {
 		tr = &mcp.StreamableClientTransport{Endpoint: t.URL}
 	} else {
 		tr = &mcp.CommandTransport{Command: t.Cmd(context.WithoutCancel(ctx))}
 	}
 	o := &mcp.ClientSessionOptions{}
-	if t.Era == play.Legacy {
-		o.ProtocolVersion = "2025-11-25"
+	if t.Handshake() {
+		o.ProtocolVersion = t.Revision()
 	}
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "go-sdk-client", Version: "1.0.0"}, options(sink)).Connect(ctx, tr, o)
 	if err != nil {
@@ -56,6 +58,9 @@ func options(sink func(play.Event)) *mcp.ClientOptions {
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			}
 			sink(play.Event{Kind: "form", Text: r.Params.Message})
+			if r.Params.Message == fixture.Refuse {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": fixture.Person, "seats": fixture.Seats}}, nil
 		},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { sink(play.Event{Kind: "tools"}) },

@@ -19,6 +19,10 @@ type word struct {
 	Text string `json:"text"`
 }
 
+type refusal struct {
+	Decline bool `json:"decline,omitempty"`
+}
+
 type number struct {
 	N int64 `json:"n"`
 }
@@ -46,6 +50,12 @@ func Handler(modern bool) http.Handler {
 	s := NewServer()
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
 		&mcp.StreamableHTTPOptions{Stateless: modern, PropagateRequestCancellation: true})
+}
+
+// SSEHandler serves it over HTTP+SSE.
+func SSEHandler() http.Handler {
+	s := NewServer()
+	return mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
 }
 
 // ServeStdio serves it on standard input and output.
@@ -117,12 +127,15 @@ func addWaiting(s *mcp.Server, counts *fixture.Counts) {
 // addAsking adds the tools that ask, written in the way that the SDK serves in both eras: the question is a result.
 func addAsking(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: fixture.Ask},
-		func(_ context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
+		func(_ context.Context, r *mcp.CallToolRequest, in refusal) (*mcp.CallToolResult, any, error) {
 			a, ok := r.Params.InputResponses["who"].(*mcp.ElicitResult)
 			if !ok {
 				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{
-					Mode: "form", Message: fixture.AskMessage, RequestedSchema: json.RawMessage(fixture.FormSchema),
+					Mode: "form", Message: fixture.Question(in.Decline), RequestedSchema: json.RawMessage(fixture.FormSchema),
 				}}}, nil, nil
+			}
+			if a.Action == "decline" {
+				return text(fixture.Declined), nil, nil
 			}
 			name, _ := a.Content["name"].(string)
 			seats, _ := a.Content["seats"].(float64)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed38e7925c/parley/interop/internal/play"
@@ -73,6 +74,9 @@ func (p *Pair) Name() string {
 	return (&Row{Client: p.Client, Server: p.Server, Transport: p.Transport, Era: p.Era}).Name()
 }
 
+// older reports whether the era is one old revision.
+func (p *Pair) older() bool { return strings.HasPrefix(p.Era, "20") }
+
 // A Check fills one cell.
 type Check struct {
 	Name string
@@ -121,7 +125,7 @@ func (p *Pair) check(ctx context.Context, c Check, target *play.Target, tape *pl
 	}
 	dialCtx, cancelDial := context.WithTimeout(ctx, dialTime)
 	defer cancelDial()
-	s := &Session{target: target, dial: p.Dial, pair: p, note: make(chan struct{}, 1)}
+	s := &Session{target: target, dial: p.Dial, pair: p, doubt: p.known(c.Name) != nil, note: make(chan struct{}, 1)}
 	s.Client, s.Hello, err = p.Dial(dialCtx, target, s.event)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)

@@ -2,12 +2,14 @@ package matrix
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,30 +67,40 @@ func openRole(name string) opener {
 // openHandler serves an HTTP handler on loopback. Where the client is a peer's, the server's side is recorded.
 func openHandler(build func(modern bool) http.Handler, record bool) opener {
 	return func(ctx context.Context, era string, tape *play.Tape) (*play.Target, func() error, error) {
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, nil, err
-		}
 		h := build(era == play.Modern)
 		if record {
 			h = recorder{h, tape}
 			tape = nil
 		}
-		mux := http.NewServeMux()
-		mux.Handle("/mcp", h)
-		srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-		served := make(chan error, 1)
-		go func() { served <- srv.Serve(l) }()
-		stop := func() error {
-			err := srv.Close()
-			if e := <-served; !errors.Is(e, http.ErrServerClosed) {
-				err = errors.Join(err, e)
-			}
-			return err
-		}
-		return &play.Target{URL: "http://" + l.Addr().String() + "/mcp", Era: era, Tape: tape}, stop, nil
+		base, stop, err := serve(ctx, h)
+		return &play.Target{URL: base + "/mcp", Era: era, Tape: tape}, stop, err
 	}
+}
+
+// openSSE serves a handler of HTTP+SSE.
+func openSSE(build func() http.Handler) opener {
+	return func(ctx context.Context, era string, tape *play.Tape) (*play.Target, func() error, error) {
+		base, stop, err := serve(ctx, build())
+		return &play.Target{URL: base + "/sse", SSE: true, Era: era, Tape: tape}, stop, err
+	}
+}
+
+func serve(ctx context.Context, h http.Handler) (base string, stop func() error, err error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	return "http://" + l.Addr().String(), func() error {
+		err := srv.Close()
+		if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+		return err
+	}, nil
 }
 
 // recorder records what a handler is sent and answers.
@@ -136,19 +148,46 @@ func mcpgoHandler(bool) http.Handler  { return mcpgo.Handler() }
 // GoPairs are the pairs that need Go alone.
 func GoPairs() []*Pair {
 	var out []*Pair
-	for _, era := range []string{play.Legacy, play.Modern} {
-		out = append(out,
-			&Pair{Client: Ours, Server: GoSDK, Transport: "stdio", Era: era, Dial: parley.Dial, Open: openRole(GoSDK)},
-			&Pair{Client: Ours, Server: GoSDK, Transport: "http", Era: era, Dial: parley.Dial, Open: openHandler(gosdk.Handler, false)},
-			&Pair{Client: Ours, Server: MCPGo, Transport: "stdio", Era: era, Dial: parley.Dial, Open: openRole(MCPGo)},
-			&Pair{Client: Ours, Server: MCPGo, Transport: "http", Era: era, Dial: parley.Dial, Open: openHandler(mcpgoHandler, false)},
-			&Pair{Client: GoSDK, Server: Ours, Transport: "stdio", Era: era, Dial: gosdk.Dial, Open: openRole(Ours)},
-			&Pair{Client: GoSDK, Server: Ours, Transport: "http", Era: era, Dial: gosdk.Dial, Open: openHandler(parleyHandler, true)},
-			&Pair{Client: MCPGo, Server: Ours, Transport: "stdio", Era: era, Dial: mcpgo.Dial, Open: openRole(Ours)},
-			&Pair{Client: MCPGo, Server: Ours, Transport: "http", Era: era, Dial: mcpgo.Dial, Open: openHandler(parleyHandler, true)},
-			&Pair{Client: Ours, Server: Ours, Transport: "stdio", Era: era, Dial: parley.Dial, Open: openRole(Ours)},
-			&Pair{Client: Ours, Server: Ours, Transport: "http", Era: era, Dial: parley.Dial, Open: openHandler(parleyHandler, false)},
-		)
+	ours := func(over, era, server string, open opener) {
+		out = append(out, &Pair{Client: Ours, Server: server, Transport: over, Era: era, Dial: parley.Dial, Open: open})
 	}
+	theirs := func(over, era, client string, dial play.Dialer, open opener) {
+		out = append(out, &Pair{Client: client, Server: Ours, Transport: over, Era: era, Dial: dial, Open: open})
+	}
+	for _, era := range []string{play.Modern, play.Legacy, "2025-06-18", "2025-03-26"} {
+		ours("stdio", era, GoSDK, openRole(GoSDK))
+		ours("http", era, GoSDK, openHandler(gosdk.Handler, false))
+		ours("stdio", era, MCPGo, openRole(MCPGo))
+		ours("http", era, MCPGo, openHandler(mcpgoHandler, false))
+		theirs("stdio", era, GoSDK, gosdk.Dial, openRole(Ours))
+		theirs("http", era, GoSDK, gosdk.Dial, openHandler(parleyHandler, true))
+		theirs("stdio", era, MCPGo, mcpgo.Dial, openRole(Ours))
+		theirs("http", era, MCPGo, mcpgo.Dial, openHandler(parleyHandler, true))
+		ours("stdio", era, Ours, openRole(Ours))
+		ours("http", era, Ours, openHandler(parleyHandler, false))
+	}
+	const oldest = "2024-11-05"
+	ours("stdio", oldest, GoSDK, openRole(GoSDK))
+	ours("sse", oldest, GoSDK, openSSE(gosdk.SSEHandler))
+	ours("stdio", oldest, MCPGo, openRole(MCPGo))
+	ours("sse", oldest, MCPGo, openSSE(mcpgo.SSEHandler))
+	theirs("stdio", oldest, GoSDK, gosdk.Dial, openRole(Ours))
+	theirs("sse", oldest, GoSDK, gosdk.Dial, openSSE(parley.SSEHandler))
+	theirs("stdio", oldest, MCPGo, mcpgo.Dial, openRole(Ours))
+	theirs("sse", oldest, MCPGo, mcpgo.Dial, openSSE(parley.SSEHandler))
+	ours("stdio", oldest, Ours, openRole(Ours))
+	ours("sse", oldest, Ours, openSSE(parley.SSEHandler))
+	slices.SortStableFunc(out, func(a, b *Pair) int { return cmp.Compare(a.rank(), b.rank()) })
 	return out
+}
+
+// rank puts the rows of a peer together.
+func (p *Pair) rank() int {
+	switch {
+	case p.Client == Ours && p.Server == Ours:
+		return 0
+	case p.Client == GoSDK || p.Server == GoSDK:
+		return 1
+	}
+	return 2
 }

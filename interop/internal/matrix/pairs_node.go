@@ -49,6 +49,10 @@ func NodePairs() []*Pair {
 			)
 		}
 	}
+	for _, sdk := range []struct{ name, script string }{{TSv2, "v2.mjs"}, {TSv1, "v1.mjs"}} {
+		out = append(out, &Pair{Client: sdk.name, Server: Ours, Transport: "sse", Era: play.Legacy,
+			Dial: node.Dialer("client-" + sdk.script), Open: openSSE(parley.SSEHandler)})
+	}
 	for _, p := range out {
 		p.Needs = needs
 	}

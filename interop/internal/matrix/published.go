@@ -23,6 +23,7 @@ func PublishedPairs() []*Pair {
 	out := []*Pair{
 		{Server: "server-everything" + published, Transport: "stdio", Open: openScript(everything), Checks: everythingChecks},
 		{Server: "server-everything" + published, Transport: "http", Open: openPublished(everything, "streamableHttp"), Checks: everythingChecks},
+		{Server: "server-everything" + published, Transport: "sse", Open: openPublished(everything, "sse"), Checks: everythingChecks},
 		{Server: "server-filesystem" + published, Transport: "stdio", Open: openDir(scope + "server-filesystem/dist/index.js"), Checks: filesystemChecks},
 		{Server: "server-memory" + published, Transport: "stdio", Open: openDir(scope + "server-memory/dist/index.js"), Checks: memoryChecks},
 		{Server: "server-sequential-thinking" + published, Transport: "stdio",
@@ -34,10 +35,14 @@ func PublishedPairs() []*Pair {
 	return out
 }
 
-func openPublished(script string, args ...string) opener {
+func openPublished(script, mode string) opener {
 	return func(ctx context.Context, era string, tape *play.Tape) (*play.Target, func() error, error) {
-		port, stop, err := node.ServePublished(ctx, script, args...)
-		return &play.Target{URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port), Era: era, Tape: tape}, stop, err
+		port, stop, err := node.ServePublished(ctx, script, mode)
+		path := "/mcp"
+		if mode == "sse" {
+			path = "/sse"
+		}
+		return &play.Target{URL: fmt.Sprintf("http://127.0.0.1:%d%s", port, path), Era: era, Tape: tape}, stop, err
 	}
 }
 

@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type Session struct {
 	target *play.Target
 	dial   play.Dialer
 	pair   *Pair
+	doubt  bool // the check is on the list of known faults
 
 	mu     sync.Mutex
 	events []play.Event
@@ -49,12 +51,22 @@ func (s *Session) texts(kind string) []string {
 	return out
 }
 
-// noticeTime is how long an event may take to come.
-const noticeTime = 8 * time.Second
+// noticeTime is how long an event may take to come, and shortTime how long where it is known not to.
+const (
+	noticeTime = 8 * time.Second
+	shortTime  = 3 * time.Second
+)
+
+func (s *Session) patience() time.Duration {
+	if s.doubt {
+		return shortTime
+	}
+	return noticeTime
+}
 
 // await waits until the events of a kind are as wanted.
 func (s *Session) await(ctx context.Context, kind string, enough func(texts []string) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, noticeTime)
+	ctx, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
 	for {
 		got := s.texts(kind)
@@ -64,7 +76,7 @@ func (s *Session) await(ctx context.Context, kind string, enough func(texts []st
 		select {
 		case <-s.note:
 		case <-ctx.Done():
-			return fmt.Errorf("no such %s event within %v; had %q%s", kind, noticeTime, got, s.complaints())
+			return fmt.Errorf("no such %s event within %v; had %q%s", kind, s.patience(), got, s.complaints())
 		}
 	}
 }
@@ -86,8 +98,8 @@ func has(text string) func([]string) bool {
 func any1(got []string) bool { return len(got) > 0 }
 
 // poll repeats f until it says yes.
-func poll(ctx context.Context, what string, f func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, noticeTime)
+func (s *Session) poll(ctx context.Context, what string, f func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -99,7 +111,7 @@ func poll(ctx context.Context, what string, f func() (bool, error)) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not within %v", what, noticeTime)
+			return fmt.Errorf("%s: not within %v", what, s.patience())
 		}
 	}
 }
@@ -151,9 +163,9 @@ func (s *Session) reads(ctx context.Context, uri, want string) error {
 
 // errCode wants an error response with one of the codes.
 func errCode(what string, err error, codes ...int64) error {
-	e, ok := err.(*play.Error) //nolint:errorlint // the drivers return it unwrapped
-	if !ok {
-		return fmt.Errorf("%s: no error response but %v", what, err)
+	e := new(play.Error)
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%s: no error response but %w", what, err)
 	}
 	if !slices.Contains(codes, e.Code) {
 		return fmt.Errorf("%s: error %d (%s), not %v", what, e.Code, e.Message, codes)

@@ -35,33 +35,24 @@ func (a answers) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.Elici
 		return out, nil
 	}
 	a.sink(play.Event{Kind: "form", Text: r.Params.Message})
+	if r.Params.Message == fixture.Refuse {
+		out.Action = mcp.ElicitationResponseActionDecline
+		return out, nil
+	}
 	out.Content = map[string]any{"name": fixture.Person, "seats": fixture.Seats}
 	return out, nil
 }
 
 // Dial is the [play.Dialer] of mcp-go's client.
 func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Client, *play.Hello, error) {
-	var tr transport.Interface
-	if t.URL != "" {
-		var o []transport.StreamableHTTPCOption
-		if t.Era == play.Legacy {
-			o = append(o, transport.WithContinuousListening()) // which keeps the client from 2026-07-28
-		}
-		h, err := transport.NewStreamableHTTP(t.URL, append(o, transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))...)
-		if err != nil {
-			return nil, nil, err
-		}
-		tr = h
-	} else {
-		tr = transport.NewStdioWithOptions(t.Command[0], nil, t.Command[1:],
-			transport.WithCommandFunc(func(context.Context, string, []string, []string) (*exec.Cmd, error) {
-				return t.Cmd(context.WithoutCancel(ctx)), nil
-			}))
+	tr, err := dial(ctx, t)
+	if err != nil {
+		return nil, nil, err
 	}
 	caps := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
 	o := []mcpclient.ClientOption{mcpclient.WithElicitationHandler(answers{sink}), mcpclient.WithClientCapabilities(caps)}
-	if t.Era == play.Legacy {
-		o = append(o, mcpclient.WithProtocolVersion(mcp.ProtocolVersion20251125))
+	if t.Handshake() {
+		o = append(o, mcpclient.WithProtocolVersion(t.Revision()))
 	}
 	c := mcpclient.NewClient(tr, o...)
 	c.OnNotification(func(n mcp.JSONRPCNotification) { notice(n, sink) })
@@ -70,8 +61,8 @@ func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Clie
 	}
 	var init mcp.InitializeRequest
 	init.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	if t.Era == play.Legacy {
-		init.Params.ProtocolVersion = mcp.ProtocolVersion20251125
+	if t.Handshake() {
+		init.Params.ProtocolVersion = t.Revision()
 	}
 	init.Params.ClientInfo = mcp.Implementation{Name: "mcp-go-client", Version: "1.0.0"}
 	init.Params.Capabilities = caps
@@ -80,6 +71,23 @@ func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Clie
 		return nil, nil, errors.Join(err, c.Close())
 	}
 	return &client{c: c, modern: t.Modern(), stop: func() {}}, &play.Hello{Revision: c.ProtocolVersion(), Server: r.ServerInfo.Name}, nil
+}
+
+func dial(ctx context.Context, t *play.Target) (transport.Interface, error) {
+	switch {
+	case t.SSE:
+		return transport.NewSSE(t.URL, transport.WithSSELogger(slog.New(slog.DiscardHandler)))
+	case t.URL != "":
+		var o []transport.StreamableHTTPCOption
+		if t.Handshake() {
+			o = append(o, transport.WithContinuousListening()) // which keeps the client from 2026-07-28
+		}
+		return transport.NewStreamableHTTP(t.URL, append(o, transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))...)
+	}
+	return transport.NewStdioWithOptions(t.Command[0], nil, t.Command[1:],
+		transport.WithCommandFunc(func(context.Context, string, []string, []string) (*exec.Cmd, error) {
+			return t.Cmd(context.WithoutCancel(ctx)), nil
+		})), nil
 }
 
 func notice(n mcp.JSONRPCNotification, sink func(play.Event)) {

@@ -4,10 +4,14 @@ package mcpgo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 
 	strict "github.com/go-json-experiment/json"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -18,12 +22,14 @@ import (
 
 // NewServer makes the fixture.
 func NewServer() *server.MCPServer {
-	s := server.NewMCPServer("mcp-go-fixture", "1.0.0",
+	known := &sessions{ids: map[string]bool{}}
+	s := server.NewMCPServer("mcp-go-fixture", "1.0.0", server.WithHooks(known.hooks()),
 		server.WithToolCapabilities(true), server.WithResourceCapabilities(true, true), server.WithPromptCapabilities(true),
 		server.WithLogging(), server.WithElicitation(), server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{}), server.WithResourceCompletionProvider(completer{}))
 	counts := new(fixture.Counts)
 	addPlain(s, counts)
+	addTouch(s, known)
 	addWaiting(s, counts)
 	addAsking(s)
 	addOther(s)
@@ -34,6 +40,9 @@ func NewServer() *server.MCPServer {
 func Handler() http.Handler {
 	return server.NewStreamableHTTPServer(NewServer(), server.WithStateful(true))
 }
+
+// SSEHandler serves it over HTTP+SSE, at /sse and /message.
+func SSEHandler() http.Handler { return server.NewSSEServer(NewServer()) }
 
 // ServeStdio serves it on standard input and output.
 func ServeStdio(context.Context) error {
@@ -80,8 +89,45 @@ func addPlain(s *server.MCPServer, counts *fixture.Counts) {
 		})
 		return mcp.NewToolResultText(name), nil
 	})
+}
+
+// sessions are those that a server has, which is how mcp-go's documentation has updates of resources sent.
+type sessions struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (x *sessions) hooks() *server.Hooks {
+	h := new(server.Hooks)
+	h.AddOnRegisterSession(func(_ context.Context, s server.ClientSession) { x.set(s.SessionID(), true) })
+	h.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { x.set(s.SessionID(), false) })
+	return h
+}
+
+func (x *sessions) set(id string, there bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if there {
+		x.ids[id] = true
+		return
+	}
+	delete(x.ids, id)
+}
+
+func (x *sessions) all() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Collect(maps.Keys(x.ids))
+}
+
+func addTouch(s *server.MCPServer, known *sessions) {
 	s.AddTool(mcp.NewTool(fixture.Touch), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.SendNotificationToAllClients("notifications/resources/updated", map[string]any{"uri": fixture.ResourceURI})
+		for _, id := range known.all() {
+			err := s.SendNotificationToSpecificClient(id, "notifications/resources/updated", map[string]any{"uri": fixture.ResourceURI})
+			if err != nil && !errors.Is(err, server.ErrSessionNotFound) && !errors.Is(err, server.ErrSessionNotInitialized) {
+				return nil, err
+			}
+		}
 		return mcp.NewToolResultText("touched"), nil
 	})
 }
@@ -113,12 +159,15 @@ func addWaiting(s *server.MCPServer, counts *fixture.Counts) {
 
 // addAsking adds the tools that ask, with the builder that mcp-go serves to clients of both eras.
 func addAsking(s *server.MCPServer) {
-	s.AddTool(mcp.NewTool(fixture.Ask), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.AddTool(mcp.NewTool(fixture.Ask, mcp.WithBoolean("decline")), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		a := server.ElicitationResponse(r.Params.InputResponses, "who")
 		if a == nil {
 			return server.NewInputRequestBuilder("").Elicit("who", mcp.ElicitationParams{
-				Mode: "form", Message: fixture.AskMessage, RequestedSchema: json.RawMessage(fixture.FormSchema),
+				Mode: "form", Message: fixture.Question(r.GetBool("decline", false)), RequestedSchema: json.RawMessage(fixture.FormSchema),
 			}).ToolResult(), nil
+		}
+		if a.Action == mcp.ElicitationResponseActionDecline {
+			return mcp.NewToolResultText(fixture.Declined), nil
 		}
 		content, ok := a.Content.(map[string]any)
 		if !ok {

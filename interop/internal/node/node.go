@@ -93,7 +93,6 @@ func (p *process) stop() error { return errors.Join(p.hangUp(), p.wait()) }
 
 // hangUp closes the child's input, upon which it ends, and by force if it does not heed that.
 func (p *process) hangUp() error {
-	//nolint:errcheck // it may have ended meanwhile
 	p.kill = time.AfterFunc(killTime, func() { _ = p.cmd.Process.Kill() })
 	return p.stdin.Close()
 }
@@ -227,7 +226,7 @@ func Dialer(script string) play.Dialer {
 			k, v, _ := strings.Cut(e, "=")
 			env[k] = v
 		}
-		if err := c.write(map[string]any{"connect": map[string]any{"url": t.URL, "command": t.Command, "env": env, "era": t.Era}}); err != nil {
+		if err := c.write(map[string]any{"connect": map[string]any{"url": t.URL, "sse": t.SSE, "command": t.Command, "env": env, "era": t.Era}}); err != nil {
 			return nil, nil, errors.Join(err, c.Close())
 		}
 		l, err := c.await(ctx, 0)

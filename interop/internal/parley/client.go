@@ -42,6 +42,13 @@ func Dial(ctx context.Context, t *play.Target, sink func(play.Event)) (play.Clie
 		o.Revisions = []mcp.Revision{mcp.Revision20260728}
 	case play.Legacy:
 		o.Revisions = []mcp.Revision{mcp.Revision20251125, mcp.Revision20250618, mcp.Revision20250326, mcp.Revision20241105}
+	case play.Auto:
+	default:
+		rev, ok := mcp.ParseRevision(t.Era)
+		if !ok {
+			return nil, nil, fmt.Errorf("no revision %q", t.Era)
+		}
+		o.Revisions = []mcp.Revision{rev}
 	}
 	c, err := mcp.Connect(ctx, &tap{tr, t.Tape}, o)
 	if err != nil {
@@ -55,6 +62,9 @@ func answers(t *play.Target, sink func(play.Event)) *mcp.Interactor {
 	return &mcp.Interactor{
 		Form: func(_ context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
 			sink(play.Event{Kind: "form", Text: q.Message})
+			if q.Message == fixture.Refuse {
+				return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
+			}
 			content := q.Form.Defaults()
 			if q.Form.Field("seats") != nil {
 				content = json.RawMessage(fixture.FormAnswer)

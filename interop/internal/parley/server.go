@@ -3,6 +3,7 @@ package parley
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -20,6 +21,10 @@ type word struct {
 
 type number struct {
 	N int64 `json:"n"`
+}
+
+type refusal struct {
+	Decline bool `json:"decline,omitempty"`
 }
 
 type person struct {
@@ -41,6 +46,11 @@ func NewServer() *mcp.Server {
 // Handler serves the fixture over HTTP, both eras on one endpoint.
 func Handler() http.Handler {
 	return mcphttp.NewHandler(NewServer(), &mcphttp.Options{Logger: slog.New(slog.DiscardHandler)})
+}
+
+// SSEHandler serves it over HTTP+SSE.
+func SSEHandler() http.Handler {
+	return mcphttp.NewSSEHandler(NewServer(), &mcphttp.Options{Logger: slog.New(slog.DiscardHandler)})
 }
 
 // ServeStdio serves it on standard input and output.
@@ -94,8 +104,11 @@ func addChanging(s *mcp.Server, counts *fixture.Counts) {
 func addAsking(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: fixture.Ask, Description: "Asks who you are.",
 		Asks: ask.Declare(ask.FormItem[person]("who", fixture.AskMessage))},
-		func(ctx context.Context, call *mcp.Call, _ none) (string, error) {
-			p, err := ask.Form[person](ctx, call, "who", fixture.AskMessage)
+		func(ctx context.Context, call *mcp.Call, in refusal) (string, error) {
+			p, err := ask.Form[person](ctx, call, "who", fixture.Question(in.Decline))
+			if errors.Is(err, ask.ErrDeclined) {
+				return fixture.Declined, nil
+			}
 			return fixture.Hello(p.Name, p.Seats), err
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: fixture.Visit, Description: "Asks you to visit a page."},

@@ -17,7 +17,9 @@ type Target struct {
 	Env     []string
 	// URL is the server's endpoint, where it is reached over HTTP.
 	URL string
-	// Era is "legacy" (begin with initialize), "modern" (2026-07-28), or "auto" (find out).
+	// SSE: the endpoint is one of HTTP+SSE, the transport of 2024-11-05.
+	SSE bool
+	// Era is "legacy" (begin with initialize), "modern" (2026-07-28), "auto" (find out), or a revision of the handshake era.
 	Era string
 	// Root is the directory that the client says it works in, where it is asked for its roots; empty is one that does not exist.
 	Root string
@@ -27,6 +29,17 @@ type Target struct {
 
 // Modern reports whether the target is to be spoken to at 2026-07-28.
 func (t *Target) Modern() bool { return t.Era == Modern }
+
+// Revision is the revision that the handshake begins with.
+func (t *Target) Revision() string {
+	if t.Era == Legacy {
+		return "2025-11-25"
+	}
+	return t.Era
+}
+
+// Handshake reports whether the target is to be spoken to in the handshake era.
+func (t *Target) Handshake() bool { return t.Era != Modern && t.Era != Auto }
 
 // Cmd makes the command of a stdio target.
 func (t *Target) Cmd(ctx context.Context) *exec.Cmd {
