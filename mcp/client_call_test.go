@@ -185,7 +185,7 @@ func TestCaseS14TimeoutPerCall(t *testing.T) {
 	})
 }
 
-func TestCaseC03LateAndUnknownResponses(t *testing.T) {
+func TestCaseC03J06LateAndUnknownResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := modernFake(t)
 		var held *jsonrpc.Message

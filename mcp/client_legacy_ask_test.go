@@ -250,7 +250,7 @@ func needsPage(url, id string) string {
 	return fmt.Sprintf(`{"elicitations":[{"mode":"url","message":"log in","url":%q,"elicitationId":%q}]}`, url, id)
 }
 
-func TestClientVisitsRequiredPages(t *testing.T) {
+func TestCaseU03CompletionNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := legacyFake(t, "2025-11-25")
 		done := false

@@ -42,7 +42,8 @@ func (c *Client) rounds(ctx context.Context, conn *connection, call *outCall) (j
 	for legs := 1; ; legs++ {
 		res, err := c.leg(ctx, conn, call, st.more...)
 		if err != nil {
-			if err = c.recoverLeg(ctx, conn, call, &st, err); err != nil {
+			refusal := err
+			if err := c.untilClosed(ctx, func(ctx context.Context) error { return c.recoverLeg(ctx, conn, call, &st, refusal) }); err != nil {
 				return nil, err
 			}
 			continue
@@ -57,10 +58,23 @@ func (c *Client) rounds(ctx context.Context, conn *connection, call *outCall) (j
 			}
 			return r.raw, nil
 		}
-		if err := c.nextRound(ctx, conn, call, r, &st); err != nil {
+		if err := c.untilClosed(ctx, func(ctx context.Context) error { return c.nextRound(ctx, conn, call, r, &st) }); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// untilClosed runs what a call does between two of its messages, when the link cannot end it: a question, a pause.
+func (c *Client) untilClosed(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(c.base, func() { cancel(context.Cause(c.base)) })
+	defer stop()
+	err := f(ctx)
+	if err != nil {
+		err = causeOf(ctx, err)
+	}
+	return err
 }
 
 // nextRound prepares the retry of a call that came back incomplete.

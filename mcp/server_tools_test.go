@@ -74,7 +74,7 @@ func TestCaseK05ServerAndK06NoArguments(t *testing.T) {
 	want(t, call(""), `"isError":true`, "text")
 }
 
-func TestServerRawSchemaTool(t *testing.T) {
+func TestCaseK02ServerRawSchemaTool(t *testing.T) {
 	schema := `{"type":"object","properties":{"n":{"type":"integer","minimum":1},"unit":{"type":"string","default":"km"}},"required":["n"],"x-vendor":{"k":[1,null]}}`
 	var got string
 	s, call := serverTool(t, &mcp.Tool{InputSchema: json.RawMessage(schema)}, func(_ context.Context, _ *mcp.Call, in json.RawMessage) (string, error) {
@@ -176,7 +176,7 @@ func TestCaseK04ServerOneBadToolDoesNotSpoilTheList(t *testing.T) {
 	want(t, s.modern(t, "tools/call", `"name":"bad"`), "internal error")
 }
 
-func TestServerToolOutputs(t *testing.T) {
+func TestCaseK09ServerToolOutputs(t *testing.T) {
 	text := &mcp.TextContent{Text: "hi"}
 	for name, run := range map[string]func(*testing.T) string{
 		"string":  outputOf("hi"),

@@ -117,7 +117,7 @@ func TestCaseH02ClientAnswers(t *testing.T) {
 }
 
 // E01, E03, E04, E05, E06: what streams look like in the wild; everything before the response reaches the receiver.
-func TestCaseE01ToE06Streams(t *testing.T) {
+func TestCaseE01E03E04E05E06Streams(t *testing.T) {
 	const note = `{"jsonrpc":"2.0","method":"notifications/progress"}`
 	for name, tt := range map[string]struct{ stream, got string }{
 		"E01 crlf":     {"event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n\r\n", ""},

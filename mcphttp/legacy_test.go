@@ -258,7 +258,7 @@ func TestDisconnectIsNotCancelInSessions(t *testing.T) {
 	})
 }
 
-func TestCancelledNotificationEndsTheRequest(t *testing.T) {
+func TestCaseC02C04CancelledNotification(t *testing.T) {
 	s := serveSite(t, nil)
 	c := s.open("2025-11-25")
 	got := make(chan *answer, 1)
@@ -298,7 +298,7 @@ func TestDeleteEndsRunningCalls(t *testing.T) {
 	})
 }
 
-func TestServerRequestsOnTheCallsStream(t *testing.T) {
+func TestCaseF21RequestsOnTheCallsStream(t *testing.T) {
 	srv, g := newServer(nil)
 	mcp.AddTool(srv, &mcp.Tool{Name: "roots"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		r, err := mcp.CallClient[struct{}, map[string]string](ctx, c, "x/ask", struct{}{})

@@ -83,13 +83,15 @@ func TestCaseH08Base64Name(t *testing.T) {
 func TestCaseH10HeaderAndBodyDisagree(t *testing.T) {
 	s := serveSite(t, nil)
 	for name, r := range map[string]*request{
-		"name":          callTool("3", "echo", `{"text":"x"}`).with("Mcp-Name", "safe"),
-		"method":        callTool("3", "echo", `{"text":"x"}`).with("Mcp-Method", "tools/list"),
-		"version":       callTool("3", "echo", `{"text":"x"}`).with("Mcp-Protocol-Version", "2025-11-25"),
-		"name missing":  callTool("3", "echo", `{"text":"x"}`).without("Mcp-Name"),
-		"name twice":    callTool("3", "echo", `{"text":"x"}`).with("Mcp-Name", "echo", "echo"),
-		"method twice":  callTool("3", "echo", `{"text":"x"}`).with("Mcp-Method", "tools/call", "tools/call"),
-		"version twice": callTool("3", "echo", `{"text":"x"}`).with("Mcp-Protocol-Version", modernRev, "2025-11-25"),
+		"name":            callTool("3", "echo", `{"text":"x"}`).with("Mcp-Name", "safe"),
+		"method":          callTool("3", "echo", `{"text":"x"}`).with("Mcp-Method", "tools/list"),
+		"version":         callTool("3", "echo", `{"text":"x"}`).with("Mcp-Protocol-Version", "2025-11-25"),
+		"name missing":    callTool("3", "echo", `{"text":"x"}`).without("Mcp-Name"),
+		"method missing":  callTool("3", "echo", `{"text":"x"}`).without("Mcp-Method"),
+		"version missing": callTool("3", "echo", `{"text":"x"}`).without("Mcp-Protocol-Version"),
+		"name twice":      callTool("3", "echo", `{"text":"x"}`).with("Mcp-Name", "echo", "echo"),
+		"method twice":    callTool("3", "echo", `{"text":"x"}`).with("Mcp-Method", "tools/call", "tools/call"),
+		"version twice":   callTool("3", "echo", `{"text":"x"}`).with("Mcp-Protocol-Version", modernRev, "2025-11-25"),
 	} {
 		t.Run(name, func(t *testing.T) { s.ask(r).wantError(t, 400, -32020, "3") })
 	}
