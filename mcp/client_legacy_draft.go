@@ -111,6 +111,9 @@ func (c *Client) visitInteraction(ctx context.Context, conn *connection, call *o
 	case loop.finished[data.URL]:
 		return fmt.Errorf("%w: the server wants a page visited again that was just finished: %w", ErrTooManyRounds, refusal)
 	}
+	if err := c.admitQuestions(call, 1); err != nil {
+		return err
+	}
 	call.timer.pause()
 	defer call.timer.resume()
 	call.nextQuestion()

@@ -265,6 +265,15 @@ func TestInteractionRequiredLoopsEnd(t *testing.T) {
 			})
 		})
 	}
+	few := legacyFake(t, "2025-06-18") // what one call may ask at all holds here too
+	few.on["tools/call"] = func(p *fakePeer, m *jsonrpc.Message) {
+		n := len(few.received("tools/call"))
+		p.fail(m, -32003, "interaction_required", needsInteraction(fmt.Sprint(at, n), fmt.Sprint(n)))
+	}
+	asking := few.connect(&mcp.ClientOptions{Interactor: &mcp.Interactor{Open: accept, Wait: manual}, InteractionDraft: true, MaxQuestions: 2})
+	if _, err := asking.CallTool(t.Context(), &mcp.CallToolParams{Name: "x"}); !errors.Is(err, mcp.ErrTooManyRounds) || len(few.received("tools/call")) != 3 {
+		t.Errorf("%v after %d calls", err, len(few.received("tools/call")))
+	}
 	// Any request can be refused so; without the option the code means nothing.
 	f := legacyFake(t, "2025-06-18")
 	f.on["resources/read"] = func(p *fakePeer, m *jsonrpc.Message) {
