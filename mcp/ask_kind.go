@@ -27,14 +27,19 @@ func (c *Call) checkKind(q *Question) error {
 	switch {
 	case !exists:
 		return &unavailableError{key: q.Key, kind: q.Kind, reason: "revision " + c.rev.String() + " has no such question"}
-	case !declared:
-		return &unavailableError{key: q.Key, kind: q.Kind, needs: q.needs(), reason: "the client did not declare the capability"}
+	case !declared || c.asking.script.lacks(q.Key):
+		return capabilityLacking(q)
 	case q.Kind == AskForm && q.Form != nil && !c.rev.Rules().Elicitation.Multi:
 		if _, err := q.Form.Schema(dialectOf(c.rev)); errors.Is(err, form.ErrInexpressible) {
 			return &unavailableError{key: q.Key, kind: q.Kind, reason: err.Error()}
 		}
 	}
 	return nil
+}
+
+// capabilityLacking is the error of a question for which the client did not declare what it takes.
+func capabilityLacking(q *Question) error {
+	return &unavailableError{key: q.Key, kind: q.Kind, needs: q.needs(), reason: "the client did not declare the capability"}
 }
 
 // kindDeclared says whether the revision has such questions, and whether the client declared that it can be asked them.

@@ -25,7 +25,9 @@ type CallOptions struct {
 	// LogLevel is the lowest level of log messages that the client wants. Empty means none.
 	LogLevel LoggingLevel
 	// Answer plays the person: it is given each question and returns the answer. An error that is or wraps [ErrDeclined] or
-	// [ErrCanceled] counts as that answer; any other is what Ask returns. nil: every question is dismissed.
+	// [ErrCanceled] counts as that answer. With one that is or wraps [ErrUnavailable] the question is one that the client did not
+	// declare: Ask returns ErrUnavailable. Any other error is what Ask returns, or what ends [RunCall]. nil: every question is
+	// dismissed.
 	Answer func(ctx context.Context, q *Question) (*Answer, error)
 	// Notify takes the notifications that the handler sends: progress and log messages. nil drops them.
 	Notify func(method string, params json.RawMessage)
@@ -80,8 +82,10 @@ func RunCall(ctx context.Context, o *CallOptions, handler Handler) (any, *CallRe
 	}
 	var state *string
 	var responses InputResponses
+	absent := make(map[string]bool)
 	for {
 		c := newScriptedCall(o, rt, state, responses)
+		c.asking.script.absent = absent
 		report.Runs++
 		result, err := c.asked(ctx, o.Asks, func(ctx context.Context) (any, error) { return handler(ctx, c) })
 		c.asking.script.report(report)
@@ -108,6 +112,9 @@ func (c *Call) scriptedRound(ctx context.Context, report *CallReport) (InputResp
 	}
 	for _, p := range c.asking.run.pending {
 		ans, err := c.asking.script.answer(ctx, p.Question)
+		if errors.As(err, new(*unavailableError)) {
+			continue // the next run is told
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -227,12 +234,35 @@ type askScript struct {
 	mu       sync.Mutex
 	asked    []*Question
 	unspoken []string
+	absent   map[string]bool // questions that nobody can be asked, by key; shared by the runs of a call
+}
+
+// lacks reports whether nobody can be asked the question, as far as the script has said so. A call without a script has none.
+func (s *askScript) lacks(key string) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.absent[key]
+}
+
+// nobody notes that nobody can be asked the question.
+func (s *askScript) nobody(q *Question) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.absent == nil {
+		s.absent = make(map[string]bool)
+	}
+	s.absent[q.Key] = true
+	return capabilityLacking(q)
 }
 
 func (s *askScript) ask(ctx context.Context, c *Call, q *Question) (*Answer, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, q)
 	s.mu.Unlock()
+	var problem error
 	for range 1 + scriptRefills {
 		ans, err := s.answer(ctx, q)
 		if err != nil {
@@ -246,13 +276,13 @@ func (s *askScript) ask(ctx context.Context, c *Call, q *Question) (*Answer, err
 		if err == nil {
 			return checked, nil
 		}
-		if !errors.As(err, new(*badContent)) {
+		if problem = err; !errors.As(err, new(*badContent)) {
 			return nil, fmt.Errorf("mcp: the scripted answer to %q cannot be used: %w", q.Key, err)
 		}
 	}
 	return nil, &ToolError{
 		Text: fmt.Sprintf("the answers to question %q never fitted its form", q.Key),
-		Err:  fmt.Errorf("mcp: question %q: the scripted answers do not fit the form", q.Key),
+		Err:  fmt.Errorf("mcp: question %q: the scripted answers do not fit the form: %w", q.Key, problem),
 	}
 }
 
@@ -270,6 +300,8 @@ func (s *askScript) answer(ctx context.Context, q *Question) (*Answer, error) {
 		return &Answer{Action: ActionDecline}, nil
 	case errors.Is(err, ErrCanceled):
 		return &Answer{Action: ActionCancel}, nil
+	case errors.Is(err, ErrUnavailable):
+		return nil, s.nobody(q)
 	case err != nil:
 		return nil, err
 	case ans == nil:

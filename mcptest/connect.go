@@ -17,6 +17,7 @@ func Connect(t testing.TB, srv *mcp.Server, o *mcp.ClientOptions) *mcp.Client {
 		t.Fatalf("connecting to the server: %v", err)
 	}
 	t.Cleanup(func() {
+		t.Helper()
 		if err := c.Close(); err != nil {
 			t.Errorf("closing the client: %v", err)
 		}
@@ -26,9 +27,11 @@ func Connect(t testing.TB, srv *mcp.Server, o *mcp.ClientOptions) *mcp.Client {
 
 // Interactor plays the person of a client: it answers forms and pages, sampling and roots, and so declares all of them. Answers are
 // found by the key of the question, which clients of 2026-07-28 are told, or by its message, which every client is; "sampling" and
-// "roots" are the keys of those two. A question without an answer fails the test.
+// "roots" are the keys of those two. A question without an answer and an answer that does not fit fail the test at once, at the line
+// that calls Interactor; the server is told that nobody could be asked.
 func Interactor(t testing.TB, by Answers) *mcp.Interactor {
 	p := newPlayer(t, &Script{Answers: by})
+	p.at = caller()
 	return &mcp.Interactor{
 		Form: func(ctx context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
 			return p.elicit(ctx, &mcp.Question{Key: p.keyOf(q.Key, q.Message), Kind: mcp.AskForm, Message: q.Message, Form: q.Form})

@@ -1,6 +1,7 @@
 package mcptest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,7 +75,6 @@ func TestRun(t *testing.T) {
 		"no":       {mcptest.Answers{"seat": map[string]any{"class": "first", "quiet": true}, "pay": false}, "nothing booked", nil},
 		"declined": {mcptest.Answers{"seat": mcptest.Decline}, "", ask.ErrDeclined},
 		"canceled": {mcptest.Answers{"seat": mcptest.Accept, "pay": mcptest.Cancel}, "", ask.ErrCanceled},
-		"nobody":   {mcptest.Answers{"seat": mcptest.Nobody}, "", ask.ErrUnavailable},
 		"second try": {mcptest.Answers{"seat": mcptest.Sequence{Seat{Class: "third"}, Seat{Class: "first"}},
 			"pay": func(q *mcp.Question) any { return strings.Contains(q.Message, "10 EUR") }}, "Bern-Wien", nil},
 	} {
@@ -106,11 +107,32 @@ type failing struct {
 	exampleT
 	said     []string
 	cleanups []func()
+	failed   bool
+	out      bytes.Buffer
 }
 
 func (f *failing) Errorf(format string, args ...any) {
+	f.failed = true
 	f.said = append(f.said, fmt.Sprintf(format, args...))
 }
+func (f *failing) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+func (f *failing) Fail()             { f.failed = true }
+func (f *failing) Failed() bool      { return f.failed }
+func (f *failing) Output() io.Writer { return &f.out }
+
+// run runs a test to its end, which Fatalf may be.
+func (f *failing) run(test func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test()
+	}()
+	<-done
+}
+
 func (f *failing) Cleanup(c func()) { f.cleanups = append(f.cleanups, c) }
 
 func (f *failing) finish() string {
@@ -174,7 +196,10 @@ func TestRunFindsFaults(t *testing.T) {
 	} {
 		runs = 0
 		f := &failing{}
-		_, _ = mcptest.Run(f, &mcptest.Script{Answers: tc.answers}, tc.handler, struct{}{})
+		f.run(func() { _, _ = mcptest.Run(f, &mcptest.Script{Answers: tc.answers}, tc.handler, struct{}{}) })
+		if len(f.said) != 1 && tc.want != "must not depend on the run" {
+			t.Errorf("%s: one cause is reported %d times: %q", name, len(f.said), f.said)
+		}
 		if said := f.finish(); !strings.Contains(said, tc.want) {
 			t.Errorf("%s: Run says %q, want %q", name, said, tc.want)
 		}

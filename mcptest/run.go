@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,13 +19,20 @@ type ToolHandler[In, Out any] = func(ctx context.Context, call *mcp.Call, in In)
 // Run runs a handler as servers do and returns what it returns. Unless the script names a revision, the handler is run twice: waiting
 // for its answers, as at 2025-11-25, and run again for each round of questions, as at 2026-07-28. The test fails when
 //
+//   - the input is none that a server would hand to the handler: it is encoded, checked, completed by its defaults and decoded as the
+//     arguments of a call are. Fields of a struct that have a default and hold their zero value are left to it; to send a zero all the
+//     same, set Script.Call.Arguments, which stands for the input;
 //   - the two ask different questions, or the results differ, which they do when the handler does something before a question that
 //     belongs into mcp.Once;
 //   - the handler returns something else than the error of a question that waits for its answer;
-//   - a question is not in the script, or an answer of the script is not asked for.
+//   - a question is not in the script, an answer of the script does not fit its question, or is not asked for.
 //
-// The result and the error are those of the last run; errors are as a server would answer them. What the handler does, it does at
-// least twice: give it stores of its own.
+// It is stopped at the first cause, which is reported at the line that calls Run, and once; only differences let it go on. Run must
+// therefore be called by the goroutine of the test.
+//
+// The result and the error are those of the last run; errors of asking are as a server would answer them, so that a question that
+// [Nobody] can be asked ends in an *mcp.Error at 2026-07-28 and in an *mcp.ToolError before. What the handler does, it does at least
+// twice: give it stores of its own.
 func Run[In, Out any](t testing.TB, s *Script, handler ToolHandler[In, Out], in In) (Out, error) {
 	t.Helper()
 	if s == nil {
@@ -34,9 +42,17 @@ func Run[In, Out any](t testing.TB, s *Script, handler ToolHandler[In, Out], in 
 	if s.Call.Revision != 0 {
 		revisions = []mcp.Revision{s.Call.Revision}
 	}
+	args, err := argumentsOf(s.Call.Arguments, in)
+	if err != nil {
+		t.Fatalf("no server would call the handler with this input: %v", err)
+	}
 	runs := make([]*played[Out], 0, len(revisions))
 	for _, rev := range revisions {
-		runs = append(runs, play(t, s, rev, handler, in))
+		r, problem := play(t, s, rev, args, handler)
+		if problem != "" {
+			t.Fatalf("at %v %s", rev, problem)
+		}
+		runs = append(runs, r)
 	}
 	for _, other := range runs[1:] {
 		compare(t, runs[0], other)
@@ -53,34 +69,36 @@ type played[Out any] struct {
 	report *mcp.CallReport
 }
 
-// play runs the handler at one revision.
-func play[In, Out any](t testing.TB, s *Script, rev mcp.Revision, handler ToolHandler[In, Out], in In) *played[Out] {
-	t.Helper()
+// play runs the handler at one revision. The problem is the first that there was, empty if there was none.
+func play[In, Out any](t testing.TB, s *Script, rev mcp.Revision, args json.RawMessage, handler ToolHandler[In, Out]) (r *played[Out], problem string) {
 	p := newPlayer(t, s)
 	o := p.options()
-	o.Revision = rev
-	if o.Arguments == nil {
-		raw, err := jsonv2.Marshal(in)
-		if err != nil {
-			t.Fatalf("the arguments cannot be encoded: %v", err)
-		}
-		o.Arguments = raw
-	}
+	o.Revision, o.Arguments = rev, args
 	result, report, err := mcp.RunCall(t.Context(), o, func(ctx context.Context, call *mcp.Call) (any, error) {
+		var in In
+		if err := decodeArguments(args, &in); err != nil {
+			return nil, err
+		}
 		return handler(ctx, call, in)
 	})
-	r := &played[Out]{rev: rev, err: err, report: report}
+	r = &played[Out]{rev: rev, err: err, report: report}
 	if err == nil {
 		r.out, _ = result.(Out) // an Out that is an interface may be nil
 	}
+	if cause := p.failure(); cause != nil {
+		return r, cause.Error()
+	}
 	if len(report.Overruled) > 0 {
-		t.Errorf("at %v the handler returned something else than the error of its question (%v); it must return that error, or call Abandon",
-			rev, report.Overruled)
+		return r, fmt.Sprintf("the handler returned something else than the error of its question (%v); it must return that error, or call Abandon",
+			report.Overruled)
 	}
 	if keys := p.unasked(); len(keys) > 0 {
-		t.Errorf("at %v the script has answers that were not asked for: %v", rev, keys)
+		problem = fmt.Sprintf("the script has answers that were not asked for: %v", keys)
+		if err != nil {
+			problem += fmt.Sprintf("; the handler ended with: %v", err)
+		}
 	}
-	return r
+	return r, problem
 }
 
 // compare fails the test where two runs differ.

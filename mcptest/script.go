@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -25,10 +28,13 @@ type Script struct {
 	Call mcp.CallOptions
 }
 
-// Answers are answers by key of the question. An answer is one of
+// Answers are answers by key of the question. An answer that does not fit its question (a value that the form does not allow, a field
+// that it does not have) fails the test at once, and the failure names the field; only in a [Sequence], an answer before the last may
+// be wrong, to see it asked for again. An answer is one of
 //
 //   - [Accept], [Decline], [Cancel] or [Nobody];
-//   - for a form, a value whose JSON is the content: a struct, a map, a json.RawMessage;
+//   - for a form, a value whose JSON is the content: a struct, a map, a json.RawMessage. Fields of a struct that have a default and
+//     hold their zero value are left to it; a map says them all the same;
 //   - for a form with one field, as of ask.Choose and ask.ChooseMany, also a string, []string, number or bool that is its value;
 //   - for a form without fields, as of ask.Confirm, true or false;
 //   - a *mcp.CreateMessageResult or a []mcp.Root, for sampling and roots;
@@ -45,8 +51,23 @@ const (
 	Accept  Reply = iota + 1 // yes, with the form's defaults; to a page, that it will be visited
 	Decline                  // no
 	Cancel                   // the question is dismissed
-	Nobody                   // nobody could be asked
+	Nobody                   // nobody can be asked: as at a client that did not declare the capability
 )
+
+// String returns the reply's name.
+func (r Reply) String() string {
+	switch r {
+	case Accept:
+		return "Accept"
+	case Decline:
+		return "Decline"
+	case Cancel:
+		return "Cancel"
+	case Nobody:
+		return "Nobody"
+	}
+	return fmt.Sprintf("Reply(%d)", int(r))
+}
 
 // A Sequence answers a question that is asked more than once, each time with its next element; the last one is repeated.
 type Sequence []any
@@ -55,8 +76,10 @@ type Sequence []any
 type player struct {
 	t      testing.TB
 	script *Script
+	at     string // where to report a failure at once; empty to leave that to the caller
 	mu     sync.Mutex
 	asked  map[string]int
+	cause  error // the first failure, which is the only one to be reported
 }
 
 func newPlayer(t testing.TB, s *Script) *player {
@@ -64,6 +87,40 @@ func newPlayer(t testing.TB, s *Script) *player {
 		s = &Script{}
 	}
 	return &player{t: t, script: s, asked: make(map[string]int)}
+}
+
+// caller returns the line of the test that called this package, as the testing package writes it.
+func caller() string {
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		if !strings.HasPrefix(frame.Function, "github.com/seed38e7925c/parley/mcptest.") || !more {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+		}
+	}
+}
+
+// fail notes why the test fails, and returns it. The library asks from its own frames and goroutines, where neither the line that
+// testing reports nor FailNow would be right.
+func (p *player) fail(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if p.cause != nil {
+		return err
+	}
+	p.cause = err
+	if p.at != "" {
+		p.t.Fail()
+		_, _ = fmt.Fprintf(p.t.Output(), "%s: %v\n", p.at, err) // the test has failed, whether that can be written or not
+	}
+	return err
+}
+
+// failure returns why the test fails, nil if it does not.
+func (p *player) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause
 }
 
 func (p *player) options() *mcp.CallOptions {
@@ -77,21 +134,39 @@ func (p *player) options() *mcp.CallOptions {
 
 // answer is mcp.CallOptions.Answer.
 func (p *player) answer(_ context.Context, q *mcp.Question) (*mcp.Answer, error) {
-	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	given, ok := p.script.Answers[q.Key]
 	if !ok {
-		p.t.Errorf("question %q (%v: %s) is not in the script, which answers %v", q.Key, q.Kind, q.Message, p.keys())
-		return nil, fmt.Errorf("mcptest: question %q is not in the script: %w", q.Key, mcp.ErrUnavailable)
+		return nil, p.fail("question %q (%v: %s) is not in the script, which answers %v", q.Key, q.Kind, q.Message, p.keys())
 	}
 	n := p.asked[q.Key]
 	p.asked[q.Key]++
 	ans, err := reply(q, given, n)
-	if err != nil && ans == nil && !isRefusal(err) {
-		p.t.Errorf("the scripted answer to %q: %v", q.Key, err)
+	switch {
+	case err == nil:
+		err = fits(q, ans)
+	case isRefusal(err):
+		return nil, err
 	}
-	return ans, err
+	if seq, ok := given.(Sequence); ok && n < len(seq)-1 && ans != nil {
+		return ans, nil // it may be wrong: there is another
+	}
+	if err != nil {
+		return nil, p.fail("answer %q does not fit: %w", q.Key, err)
+	}
+	return ans, nil
+}
+
+// fits checks an accepted answer to a form.
+func fits(q *mcp.Question, ans *mcp.Answer) error {
+	switch {
+	case ans == nil:
+		return errors.New("it is nil")
+	case q.Kind != mcp.AskForm || q.Form == nil || ans.Action != "" && ans.Action != mcp.ActionAccept:
+		return nil
+	}
+	return q.Form.Check(ans.Content)
 }
 
 func (p *player) keys() []string { return slices.Sorted(maps.Keys(p.script.Answers)) }
@@ -109,13 +184,16 @@ func (p *player) unasked() []string {
 	return keys
 }
 
-// NewCall makes a call for a handler under test; [mcp.Call.Ask] returns the script's answers. When the test ends it fails if an answer
-// was not asked for. [Run] tests more.
+// NewCall makes a call for a handler under test; [mcp.Call.Ask] returns the script's answers. A question that is not in the script and
+// an answer that does not fit fail the test at once, at the line that calls NewCall. When the test ends it fails if an answer was not
+// asked for, unless it has failed anyway. [Run] tests more.
 func NewCall(t testing.TB, s *Script) *mcp.Call {
 	t.Helper()
 	p := newPlayer(t, s)
+	p.at = caller()
 	t.Cleanup(func() {
-		if keys := p.unasked(); len(keys) > 0 {
+		t.Helper()
+		if keys := p.unasked(); len(keys) > 0 && !t.Failed() {
 			t.Errorf("the script has answers that were not asked for: %v", keys)
 		}
 	})
@@ -126,7 +204,7 @@ func isRefusal(err error) bool {
 	return errors.Is(err, mcp.ErrDeclined) || errors.Is(err, mcp.ErrCanceled) || errors.Is(err, errNobody)
 }
 
-var errNobody = fmt.Errorf("mcptest: the script has nobody there: %w", mcp.ErrUnavailable)
+var errNobody = fmt.Errorf("the script has nobody there: %w", mcp.ErrUnavailable)
 
 // reply makes an answer of what a script gives; n counts how often it was given before.
 func reply(q *mcp.Question, given any, n int) (*mcp.Answer, error) {
@@ -179,7 +257,7 @@ func formReply(q *mcp.Question, given any) (*mcp.Answer, error) {
 		}
 		return Accept.answer(q)
 	}
-	raw, err := jsonv2.Marshal(given)
+	raw, err := answerOf(q.Form, given)
 	if err != nil {
 		return nil, err
 	}
