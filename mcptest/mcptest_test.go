@@ -266,7 +266,7 @@ func TestTranscript(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &failing{}
-		mcptest.Transcript(f, file, newServer())
+		f.run(func() { mcptest.Transcript(f, file, newServer()) })
 		return f.finish()
 	}
 	const answered = "# A line that is no message is answered.\nC> nonsense\nS> " +
@@ -276,6 +276,16 @@ func TestTranscript(t *testing.T) {
 	}
 	if said := play(answered + "\n"); !strings.Contains(said, "line 3") {
 		t.Errorf("another answer: %q", said)
+	}
+	const discover = "# meta\nC> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":{${meta %s}},\"name\":\"book\",\"arguments\":{\"From\":\"a\",\"To\":\"b\"}}}\n"
+	if said := play(strings.Replace(discover, " %s", "", 1)); !strings.Contains(said, "-32021") {
+		t.Errorf("without capabilities: %q", said)
+	}
+	if said := play(fmt.Sprintf(discover, "form, url,sampling,sampling.tools,roots")); !strings.Contains(said, `"inputRequests":{"seat"`) {
+		t.Errorf("with capabilities: %q", said)
+	}
+	if said := play(fmt.Sprintf(discover, "forms")); !strings.Contains(said, `there is no "forms"`) {
+		t.Errorf("with a capability that is none: %q", said)
 	}
 	if err := flag.Set("mcptest.update", "true"); err != nil {
 		t.Fatal(err)

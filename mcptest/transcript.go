@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -28,7 +30,10 @@ func Transcripts(t *testing.T, pattern string, newServer func() *mcp.Server) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		t.Run(name, func(t *testing.T) { Transcript(t, file, newServer()) })
+		t.Run(name, func(t *testing.T) {
+			t.Helper()
+			Transcript(t, file, newServer())
+		})
 	}
 }
 
@@ -111,8 +116,54 @@ func playTranscript(t testing.TB, lines []string, srv *mcp.Server) string {
 	return out.String()
 }
 
+// metaText is the short form of what every request of 2026-07-28 carries.
+var metaText = regexp.MustCompile(`\$\{meta(?: ([^}]*))?\}`)
+
+// metaMembers are the members of _meta that ${meta names} stands for.
+func metaMembers(names string) (string, error) {
+	caps := &mcp.ClientCapabilities{}
+	elicits := func() *mcp.ElicitationCapability {
+		if caps.Elicitation == nil {
+			caps.Elicitation = &mcp.ElicitationCapability{}
+		}
+		return caps.Elicitation
+	}
+	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' }) {
+		switch name {
+		case "form":
+			elicits().Form = &mcp.Supported{}
+		case "url":
+			elicits().URL = &mcp.Supported{}
+		case "sampling", "sampling.tools":
+			if caps.Sampling == nil {
+				caps.Sampling = &mcp.SamplingCapability{}
+			}
+			if name == "sampling.tools" {
+				caps.Sampling.Tools = &mcp.Supported{}
+			}
+		case "roots":
+			caps.Roots = &mcp.RootsCapability{}
+		default:
+			return "", fmt.Errorf("${meta %s}: there is no %q; there are form, url, sampling, sampling.tools and roots", names, name)
+		}
+	}
+	raw, err := jsonv2.Marshal(caps, jsonv2.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%q:%q,%q:%s", mcp.MetaProtocolVersion, mcp.Revision20260728, mcp.MetaClientCapabilities, raw), nil
+}
+
 // say sends a line of the client.
 func (c *conversation) say(line string) {
+	c.t.Helper()
+	line = metaText.ReplaceAllStringFunc(line, func(short string) string {
+		members, err := metaMembers(metaText.FindStringSubmatch(short)[1])
+		if err != nil {
+			c.t.Fatalf("%v", err)
+		}
+		return members
+	})
 	line = strings.NewReplacer("${state}", c.state, "${elicitation}", c.elicited).Replace(line)
 	if m, err := jsonrpc.Decode([]byte(line)); err == nil && m.Kind() == jsonrpc.Request {
 		c.open[m.ID.String()] = true
@@ -129,6 +180,7 @@ func (c *conversation) say(line string) {
 
 // hear reads until everything is answered or the server asks something.
 func (c *conversation) hear() []string {
+	c.t.Helper()
 	var heard []string
 	for len(c.open) > 0 {
 		line, err := c.lines.ReadString('\n')
