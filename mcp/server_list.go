@@ -44,19 +44,20 @@ func listPage[E listed](s *Server, c *Call, r *registry[E], member string, kind 
 	if shown == nil {
 		shown = selectEntries(list, start, size, c.rev, func(E) bool { return true })
 	}
-	raw := encodePage(s, c, member, list, start, shown)
+	raw := encodePage(s, c, member, list, shown)
 	if keep {
 		r.keep(key, list, &page{result: raw})
 	}
 	c.encoded = raw
-	return json.RawMessage(raw), nil
+	return raw, nil
 }
 
 // selection says which entries of a list are on one page.
 type selection struct {
-	bits []byte // from the page's start on
-	last int    // index in the list
-	more bool
+	start int    // index in the list
+	bits  []byte // from start on
+	last  int    // index in the list
+	more  bool
 }
 
 // key is different for different selections that begin at the same place; it is never empty.
@@ -72,7 +73,7 @@ func (s *selection) has(i int) bool { return s.bits[i/8]&(1<<(i%8)) != 0 }
 
 // selectEntries selects the entries of one page.
 func selectEntries[E listed](list []E, start, size int, rev Revision, visible func(E) bool) *selection {
-	s := &selection{bits: make([]byte, 0, min(size, len(list)-start)/8+2), last: start - 1}
+	s := &selection{start: start, bits: make([]byte, 0, min(size, len(list)-start)/8+2), last: start - 1}
 	n := 0
 	for i, e := range list[start:] {
 		if !visible(e) || e.item(rev) == nil {
@@ -93,10 +94,10 @@ func selectEntries[E listed](list []E, start, size int, rev Revision, visible fu
 }
 
 // encodePage puts a list result together, stamps included.
-func encodePage[E listed](s *Server, c *Call, member string, list []E, start int, shown *selection) json.RawMessage {
+func encodePage[E listed](s *Server, c *Call, member string, list []E, shown *selection) json.RawMessage {
 	rules := c.rev.Rules()
 	n := len(s.stamp.complete) + len(s.stamp.hints) + len(member) + 256
-	for i, e := range list[start : shown.last+1] {
+	for i, e := range list[shown.start : shown.last+1] {
 		if shown.has(i) {
 			n += len(e.item(c.rev)) + 1
 		}
@@ -105,7 +106,7 @@ func encodePage[E listed](s *Server, c *Call, member string, list []E, start int
 	dst = append(dst, member...)
 	dst = append(dst, `":[`...)
 	first := true
-	for i, e := range list[start : shown.last+1] {
+	for i, e := range list[shown.start : shown.last+1] {
 		if !shown.has(i) {
 			continue
 		}

@@ -32,7 +32,7 @@ type Leg struct {
 func (l Leg) String() string { return l.Transport + "/" + l.Revision.String() }
 
 // Modern reports whether the revision of the leg has no handshake.
-func (l Leg) Modern() bool { return l.Revision == mcp.Revision20260728 }
+func (l Leg) Modern() bool { return !l.Revision.Rules().Handshake }
 
 // Is returns a filter for the legs of a transport.
 func Is(transport string) func(Leg) bool {

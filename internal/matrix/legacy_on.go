@@ -15,7 +15,7 @@ func served(Leg) bool { return true }
 
 // handler returns the handler for the leg.
 func (l Leg) handler(t *testing.T, srv *mcp.Server) http.Handler {
-	if l.Revision == mcp.Revision20241105 {
+	if !l.Revision.Rules().HTTP.Streamable {
 		return mcphttp.NewSSEHandler(srv, nil)
 	}
 	return plainHandler(t, srv, nil)

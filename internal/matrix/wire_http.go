@@ -31,7 +31,7 @@ type httpConn struct {
 }
 
 func (w *Wire) openHTTP(target string) conn {
-	c := &httpConn{w: w, url: target, old: w.Revision.String() == "2024-11-05", client: &http.Client{Transport: &http.Transport{}},
+	c := &httpConn{w: w, url: target, old: !w.Revision.Rules().HTTP.Streamable, client: &http.Client{Transport: &http.Transport{}},
 		open: map[string]context.CancelFunc{}, ready: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if c.old {

@@ -32,5 +32,5 @@ type (
 
 // Do is what the tools do.
 func Do[A, B, C any](in In[A, B, C]) Out[A, B, C] {
-	return Out[A, B, C]{Message: in.Message, Number: in.Number, Labels: in.Labels}
+	return Out[A, B, C](in)
 }

@@ -39,7 +39,7 @@ func (r *Run) growth(mode peer.Mode, serve func(n int) (*peer.Server, func(), er
 		if err != nil {
 			return err
 		}
-		defer stop()
+		defer stop() //nolint:gocritic // both are needed until the end
 		callers[i] = &direct{h: s.Handler}
 		session := ""
 		if mode != peer.Modern {

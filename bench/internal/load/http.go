@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net"
@@ -28,7 +29,7 @@ func httpLoads() []Load {
 
 // listen serves h on the loopback interface.
 func listen(h http.Handler) (*http.Server, string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type Conn struct {
 
 // Dial connects.
 func Dial(host string) (*Conn, error) {
-	c, err := net.Dial("tcp", host)
+	c, err := new(net.Dialer).DialContext(context.Background(), "tcp", host)
 	if err != nil {
 		return nil, err
 	}

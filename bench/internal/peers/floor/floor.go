@@ -317,10 +317,15 @@ func reply(w http.ResponseWriter, status int, body []byte) {
 }
 
 // caller is a client that knows one call.
-type caller struct{ url string }
+type caller struct {
+	url    string
+	client *http.Client
+}
 
 // Dial implements [peer.Peer].
-func (Peer) Dial(_ context.Context, url string) (peer.Caller, error) { return caller{url}, nil }
+func (Peer) Dial(_ context.Context, url string) (peer.Caller, error) {
+	return caller{url, &http.Client{Transport: &http.Transport{}}}, nil
+}
 
 // Call implements [peer.Caller].
 func (c caller) Call(ctx context.Context) error {
@@ -341,7 +346,7 @@ func (c caller) Call(ctx context.Context) error {
 		"Content-Type": typeJSON, "Accept": {"application/json, text/event-stream"},
 		"Mcp-Protocol-Version": {floor.Modern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {tool.Repeat},
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -369,7 +374,7 @@ func check(raw []byte) error {
 }
 
 // Close implements [peer.Caller].
-func (caller) Close() error {
-	http.DefaultClient.CloseIdleConnections()
+func (c caller) Close() error {
+	c.client.CloseIdleConnections()
 	return nil
 }
