@@ -288,7 +288,7 @@ func (c *Call) checkWords(run *askRun, q *Question) error {
 	return nil
 }
 
-// noteUndeclared tells, once, of a question that its tool, prompt or resource does not declare.
+// noteUndeclared tells, once for each tool, prompt and resource, of a question that it does not declare.
 func (c *Call) noteUndeclared(run *askRun, q *Question) {
 	if c.asking.script != nil && c.asking.declared == nil {
 		return // a script need not declare anything
@@ -298,8 +298,8 @@ func (c *Call) noteUndeclared(run *askRun, q *Question) {
 			return
 		}
 	}
-	run.rt.once.do("undeclared\x00"+c.method+"\x00"+c.name+"\x00"+q.Key, func() {
-		run.rt.log.Info("a question is asked that is not declared in Asks; declared ones are checked before the handler runs",
+	run.rt.once.do("undeclared\x00"+c.method+"\x00"+c.name, func() {
+		run.rt.log.Debug("a question is asked that is not declared in Asks; declared ones are checked before the handler runs",
 			"method", c.method, "name", c.name, "question", q.Key, "kind", q.Kind.String())
 	})
 }

@@ -141,7 +141,7 @@ func (r *askRuntime) noteKeys() {
 		return
 	}
 	r.once.do("keys", func() {
-		r.log.Warn("state keys were made for this process only: calls that ask the person cannot be continued by another replica "+
+		r.log.Info("state keys were made for this process only: calls that ask the person cannot be continued by another replica "+
 			"or after a restart; set AskOptions.Keys", "keys", r.keys.String())
 	})
 }

@@ -266,6 +266,7 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 		return nil, err
 	}
 	requests := make(InputRequests, len(run.pending))
+	order := make([]string, 0, len(run.pending))
 	st.Asked = make(map[string]string, len(run.pending))
 	for _, q := range run.pending {
 		method, params, err := c.wording(q.Question, q.problem, "")
@@ -274,12 +275,13 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 		}
 		requests[q.Key] = InputRequest{Method: method, Params: params}
 		st.Asked[q.Key] = run.digests[q.Key]
+		order = append(order, q.Key)
 	}
 	sealed, err := run.rt.sealRound(ctx, c, st)
 	if err != nil {
 		return nil, err
 	}
-	return &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: requests, RequestState: &sealed}, nil
+	return &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: requests, RequestState: &sealed, order: order}, nil
 }
 
 // bounds refuses a round too many.

@@ -10,16 +10,29 @@ import (
 	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
-// GetPrompt fetches a prompt, after as many rounds of questions as it takes.
+// GetPrompt fetches a prompt, after as many rounds of questions as it takes. Where the server says in a way that can be relied on that
+// there is none, the error wraps [ErrNotFound].
 func (c *Client) GetPrompt(ctx context.Context, p *GetPromptParams, opts ...*RequestOptions) (*GetPromptResult, error) {
 	if p == nil || p.Name == "" {
 		return nil, errors.New("mcp: GetPrompt needs the name of a prompt")
 	}
 	res := new(GetPromptResult)
 	if err := c.request(ctx, MethodPromptsGet, p, res, pickOptions(opts)); err != nil {
-		return nil, err
+		return nil, missing("prompt", p.Name, err)
 	}
 	return res, nil
+}
+
+// missing recognises the answers that mean that there is no such tool or prompt: -32602 alone may mean bad arguments as well.
+func missing(what, name string, err error) error {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) || e.Code != CodeInvalidParams {
+		return err
+	}
+	if about, ok := textOf(memberOf(e.Data, what)); !ok || about != name {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrNotFound, err)
 }
 
 // ReadResource reads a resource, after as many rounds of questions as it takes. Where there is none the error wraps [ErrNotFound] and

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -26,6 +27,27 @@ const (
 	NoticeInterrupted                       // a subscription was interrupted, and is being taken up again: Err
 	NoticeResumed                           // it was taken up again; a notice with Gap for everything subscribed to follows
 )
+
+// String names the kind as in "tools".
+func (k NoticeKind) String() string {
+	switch k {
+	case NoticeTools:
+		return "tools"
+	case NoticePrompts:
+		return "prompts"
+	case NoticeResources:
+		return "resources"
+	case NoticeResource:
+		return "resource"
+	case NoticeOther:
+		return "other"
+	case NoticeInterrupted:
+		return "interrupted"
+	case NoticeResumed:
+		return "resumed"
+	}
+	return fmt.Sprintf("NoticeKind(%d)", uint8(k))
+}
 
 // A Notice is something that a server tells of its own accord.
 type Notice struct {

@@ -90,8 +90,9 @@ type ClientOptions struct {
 	LogLevel LoggingLevel
 	// OnLog receives the server's log messages, one at a time. [LogTo] makes one that writes to a [slog.Logger].
 	OnLog func(ctx context.Context, m *LogMessage)
-	// OnNotice receives changes that the server tells of without a subscription (the handshake era), one at a time. It may use the
-	// client, except for Close.
+	// OnNotice receives the changes that the server tells of and that no [Client.Subscribe] of this client takes, one at a time: in the
+	// handshake era servers tell of changed lists unasked. Each notice is delivered once, to the subscriptions that match or here. It
+	// may use the client, except for Close.
 	OnNotice func(ctx context.Context, n Notice)
 	// OnStateLost is told that the server, or its session, began anew and whatever it held for this client is gone.
 	OnStateLost func()
@@ -146,7 +147,7 @@ func (o *ClientOptions) withDefaults() (*ClientOptions, error) {
 	}
 	for _, r := range out.Revisions {
 		if !r.Valid() {
-			return nil, fmt.Errorf("mcp: ClientOptions.Revisions: %d is not a known revision", r)
+			return nil, fmt.Errorf("mcp: ClientOptions.Revisions names %s", nameRevision(r))
 		}
 	}
 	for name, v := range out.Extensions {

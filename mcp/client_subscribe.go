@@ -153,10 +153,11 @@ func (l *subscriptions) route(n *connection, v Notice, via jsonrpc.ID) bool {
 		if v.Kind == 0 {
 			return false
 		}
+		taken := false // the handshake era has notices without subscriptions, too
 		for _, s := range l.list() {
-			s.deliver(v)
+			taken = s.deliver(v) || taken
 		}
-		return false // the handshake era has notices without subscriptions, too
+		return taken
 	}
 	id := via
 	if raw := memberOf(memberOf(v.Params, "_meta"), MetaSubscriptionID); raw != nil {
@@ -250,8 +251,8 @@ func (s *Subscription) resumed() {
 	}
 }
 
-// deliver hands a change to the handler, if it is one that was asked for and acknowledged.
-func (s *Subscription) deliver(v Notice) {
+// deliver hands a change to the handler, if it is one that was asked for and acknowledged, and reports whether it was.
+func (s *Subscription) deliver(v Notice) bool {
 	s.mu.Lock()
 	f, ok := &s.honored, s.active
 	switch v.Kind {
@@ -271,6 +272,7 @@ func (s *Subscription) deliver(v Notice) {
 	if ok {
 		s.push(v)
 	}
+	return ok
 }
 
 func (s *Subscription) push(v Notice) {

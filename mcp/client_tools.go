@@ -20,7 +20,8 @@ import (
 const maxToolsKnown = 10_000
 
 // CallTool calls a tool and returns its result, after as many rounds of questions as it takes. A tool that failed is a result with
-// IsError, not an error; an error is a call that could not be made.
+// IsError, not an error; an error is a call that could not be made. It wraps [ErrNotFound] where the server says in a way that can be
+// relied on that there is no such tool.
 //
 // With [ClientOptions.ValidateOutput], a result whose structured content does not fit the tool's schema is returned together with an
 // *[OutputError].
@@ -30,7 +31,7 @@ func (c *Client) CallTool(ctx context.Context, p *CallToolParams, opts ...*Reque
 	}
 	res := new(CallToolResult)
 	if err := c.request(ctx, MethodToolsCall, p, res, pickOptions(opts)); err != nil {
-		return nil, err
+		return nil, missing("tool", p.Name, err)
 	}
 	if c.opts.ValidateOutput && !res.IsError {
 		if err := c.tools.checkOutput(p.Name, res.StructuredContent); err != nil {

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -25,7 +27,9 @@ var (
 	ErrSessionLost = errors.New("mcp: session lost")
 	// ErrTooManyRounds: a call kept asking beyond the bound.
 	ErrTooManyRounds = errors.New("mcp: too many rounds of questions")
-	// ErrNotFound: there is no such resource, prompt or tool.
+	// ErrNotFound: there is no such resource, prompt or tool. Clients learn it of resources from every server, and of tools and prompts
+	// from servers that name the missing thing in the error's data, as those of this package do; others answer -32602 ([CodeInvalidParams])
+	// with a text, as they do for bad arguments.
 	ErrNotFound = errors.New("mcp: not found")
 )
 
@@ -98,6 +102,20 @@ func (e *TransportError) Error() string {
 
 // Unwrap returns the cause.
 func (e *TransportError) Unwrap() error { return e.Err }
+
+// logTool notes the cause of a deliberate failure: at which level depends on whether something went wrong at all.
+func logTool(ctx context.Context, log *slog.Logger, msg string, tool *ToolError) {
+	level := slog.LevelWarn
+	switch {
+	case tool.Err == nil:
+		return
+	case errors.Is(tool.Err, ErrDeclined), errors.Is(tool.Err, ErrCanceled):
+		level = slog.LevelDebug // the person's good right
+	case errors.Is(tool.Err, ErrUnavailable):
+		level = slog.LevelInfo
+	}
+	log.Log(ctx, level, msg, "error", tool.Text, "cause", tool.Err)
+}
 
 // errInternal is what a peer learns of a failure that was not meant for it.
 var errInternal = &Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}

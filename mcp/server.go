@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,8 +49,8 @@ type ServerOptions struct {
 	// Instructions tell a model how to use the server.
 	Instructions string
 
-	// Revisions are the protocol revisions to serve, such as "2026-07-28"; nil means all of them.
-	Revisions []string
+	// Revisions are the protocol revisions to serve, such as [Revision20260728]; nil means all of them.
+	Revisions []Revision
 	// Logger takes what goes wrong on this side, internal errors and panics with their stack above all. nil means slog.Default().
 	Logger *slog.Logger
 
@@ -164,7 +165,11 @@ func (s *Server) Err() error { return s.check }
 func (s *Server) Info() Implementation { return s.info }
 
 // Revisions returns the revisions that are served, newest first.
-func (s *Server) Revisions() []string { return s.served.Strings() }
+func (s *Server) Revisions() []Revision {
+	revs := s.served.Revisions()
+	slices.Reverse(revs)
+	return revs
+}
 
 // applyOptions fills in defaults and checks the rest.
 func (s *Server) applyOptions() error {
@@ -219,10 +224,9 @@ func (s *Server) applyRevisions() error {
 		return nil
 	}
 	var set era.Set
-	for _, name := range s.options.Revisions {
-		rev, ok := era.Parse(name)
-		if !ok || !builtRevisions.Has(rev) {
-			return fmt.Errorf("ServerOptions.Revisions names %q; this build serves %v", name, builtRevisions.Strings())
+	for _, rev := range s.options.Revisions {
+		if !builtRevisions.Has(rev) {
+			return fmt.Errorf("ServerOptions.Revisions names %s; this build serves %v", nameRevision(rev), builtRevisions.Strings())
 		}
 		set |= era.SetOf(rev)
 	}
@@ -231,6 +235,14 @@ func (s *Server) applyRevisions() error {
 	}
 	s.served = set
 	return nil
+}
+
+// nameRevision names a revision to a programmer, whether it is one or not.
+func nameRevision(rev Revision) string {
+	if rev.Valid() {
+		return rev.String()
+	}
+	return fmt.Sprintf("Revision(%d), which is none", uint8(rev))
 }
 
 // A clientCache keeps what clients said about themselves, decoded, so that the same words are decoded once. What is in it must not be

@@ -203,7 +203,7 @@ func TestServerParamHeaders(t *testing.T) {
 func TestServerOptionsAreChecked(t *testing.T) {
 	for _, o := range []*mcp.ServerOptions{
 		{PageSize: -1}, {MaxListeners: -1}, {MaxSubscriptions: -1}, {MaxQueue: -1}, {MaxPending: -1}, {MaxLine: -1}, {MaxInFlight: -1},
-		{ListTTL: -1}, {LogLevel: "loud"}, {Extensions: map[string]any{"tasks": nil}}, {Extensions: map[string]any{"com.example/x": 5}}, {Declare: []string{"toolz"}}, {Revisions: []string{}}, {Revisions: []string{"2020-01-01"}},
+		{ListTTL: -1}, {LogLevel: "loud"}, {Extensions: map[string]any{"tasks": nil}}, {Extensions: map[string]any{"com.example/x": 5}}, {Declare: []string{"toolz"}}, {Revisions: []mcp.Revision{}}, {Revisions: []mcp.Revision{99}}, {Revisions: []mcp.Revision{0}},
 	} {
 		s := newServer(t, o)
 		if s.Err() == nil {
@@ -226,7 +226,7 @@ func TestServerOptionsAreChecked(t *testing.T) {
 }
 
 func TestServerOnlyModernServed(t *testing.T) {
-	s := newServer(t, &mcp.ServerOptions{Revisions: []string{"2026-07-28"}})
+	s := newServer(t, &mcp.ServerOptions{Revisions: []mcp.Revision{mcp.Revision20260728}})
 	addEcho(s.Server)
 	got, _ := s.serve(t.Context(), exchange(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`))
 	want(t, got, "-32022", "2026-07-28")

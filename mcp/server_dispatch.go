@@ -176,9 +176,7 @@ func (s *Server) wireError(ctx context.Context, c *Call, err error) *Error {
 		s.logCall(c).Warn("mcp: request refused", "error", err)
 		return &Error{Code: CodeInvalidRequest, Message: "not permitted"}
 	case errors.As(err, &tool):
-		if tool.Err != nil {
-			s.logCall(c).Warn("mcp: request failed", "error", err, "cause", tool.Err)
-		}
+		logTool(ctx, s.logCall(c), "mcp: request failed", tool)
 		return &Error{Code: CodeInternalError, Message: tool.Text}
 	case errors.Is(err, ErrNotFound):
 		return notFound(c)

@@ -135,7 +135,7 @@ func (s *Server) getPrompt(ctx context.Context, c *Call) (any, error) {
 	}
 	e, ok := s.prompts.get(name)
 	if !ok || !s.visible(c, KindPrompt, name) {
-		return nil, invalidParams("unknown prompt: %s", clip(name, maxQuotedName))
+		return nil, unknownName("prompt", name)
 	}
 	var args map[string]string
 	if raw := c.exchange.params.members[paramArguments]; len(raw) > 0 {

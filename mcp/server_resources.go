@@ -264,16 +264,31 @@ func fillContents(r *ReadResourceResult, uri, mime string) *ReadResourceResult {
 	return &out
 }
 
+// unknownName says that there is no tool or prompt of that name. The data lets clients tell it from bad arguments.
+func unknownName(what, name string) *Error {
+	e := invalidParams("unknown %s: %s", what, clip(name, maxQuotedName))
+	e.Data = nameData(what, name)
+	return e
+}
+
+// nameData is {"what":"name"}.
+func nameData(what, name string) json.RawMessage {
+	data := append(appendText([]byte{'{'}, what), ':')
+	return append(appendText(data, name), '}')
+}
+
 // notFound says that what the call is about does not exist, in the words of its revision.
 func notFound(c *Call) *Error {
 	name := clip(c.name, maxQuotedName)
+	if c.method == MethodPromptsGet {
+		return &Error{Code: CodeInvalidParams, Message: "not found: " + name, Data: nameData("prompt", c.name)}
+	}
 	if c.method != MethodResourcesRead && c.method != MethodResourcesSubscribe {
 		return invalidParams("not found: %s", name)
 	}
-	data := append([]byte(`{"uri":`), appendText(nil, c.name)...)
 	return &Error{
 		Code:    c.rev.Rules().CodeResourceNotFound,
 		Message: "resource not found: " + name,
-		Data:    json.RawMessage(append(data, '}')),
+		Data:    nameData("uri", c.name),
 	}
 }

@@ -35,7 +35,7 @@ const maxTemplateRegexp = 16 << 10
 // newTemplateMatcher compiles a template.
 func newTemplateMatcher(template string) (*templateMatcher, error) {
 	if _, err := uritemplate.New(template); err != nil {
-		return nil, err
+		return nil, explainTemplate(template, err)
 	}
 	m := &templateMatcher{}
 	var b strings.Builder
@@ -59,6 +59,53 @@ func newTemplateMatcher(template string) (*templateMatcher, error) {
 	var err error
 	m.re, err = regexp.Compile(b.String())
 	return m, err
+}
+
+// explainTemplate says in words what is wrong with a template that the library refuses with err.
+func explainTemplate(template string, err error) error {
+	for rest := template; ; {
+		open, end := strings.IndexByte(rest, '{'), strings.IndexByte(rest, '}')
+		switch {
+		case end >= 0 && (open < 0 || end < open):
+			return fmt.Errorf("the } after %q closes nothing: write {name}", clip(template[:len(template)-len(rest)+end], 80))
+		case open < 0:
+			return fmt.Errorf("it is no URI template of RFC 6570: %w", err)
+		case end < 0:
+			return fmt.Errorf("%q is not closed: a } is missing", clip(rest[open:], 80))
+		}
+		if why := expressionProblem(rest[open+1 : end]); why != "" {
+			return fmt.Errorf("in %q: %s", clip(rest[open:end+1], 80), why)
+		}
+		rest = rest[end+1:]
+	}
+}
+
+// expressionProblem says what is wrong with what stands between braces; empty when it looks right.
+func expressionProblem(text string) string {
+	if text == "" {
+		return "there is no variable between the braces"
+	}
+	if _, ok := templateOperators[text[0]]; ok {
+		text = text[1:]
+	} else if strings.IndexByte("=,!@|", text[0]) >= 0 {
+		return fmt.Sprintf("RFC 6570 reserves the operator %q; there are + # . / ; ? and &", text[:1])
+	}
+	for _, spec := range strings.Split(text, ",") {
+		name, _ := strings.CutSuffix(spec, "*")
+		name, length, limited := strings.Cut(name, ":")
+		if n, err := strconv.Atoi(length); limited && (err != nil || n < 1 || n > 9999) {
+			return fmt.Sprintf("what follows the colon in %q must be a length from 1 to 9999", spec)
+		}
+		if name == "" {
+			return "the name of a variable is missing"
+		}
+		for _, r := range name {
+			if r > 'z' || !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.%", r) {
+				return fmt.Sprintf("the name %q contains %q; it may have letters, digits, _ and . (and no -)", name, r)
+			}
+		}
+	}
+	return ""
 }
 
 // A templateOperator is a row of the table in appendix A of RFC 6570.

@@ -272,7 +272,7 @@ func (s *Server) calledTool(c *Call) (*toolEntry, error) {
 	}
 	e, ok := s.tools.get(name)
 	if !ok || !s.visible(c, KindTool, name) {
-		return nil, invalidParams("unknown tool: %s", clip(name, maxQuotedName))
+		return nil, unknownName("tool", name)
 	}
 	if s.options.Visible != nil && c.exchange.Headers != nil && c.rev.Rules().HTTP.MirrorHeaders {
 		// Not by Admit: a hidden tool must not be told from one that does not exist.
@@ -313,9 +313,7 @@ func (s *Server) toolFailure(ctx context.Context, c *Call, err error) (any, erro
 	case errors.As(err, &wire):
 		return nil, wire
 	case errors.As(err, &tool):
-		if tool.Err != nil {
-			s.logCall(c).Warn("mcp: tool failed", "error", tool.Text, "cause", tool.Err)
-		}
+		logTool(ctx, s.logCall(c), "mcp: tool failed", tool)
 		text = tool.Text
 	case errors.As(err, &args):
 		if !c.rev.Rules().BadArgsAsResult {

@@ -41,7 +41,7 @@ func TestServerStreamBothEras(t *testing.T) {
 }
 
 func TestServerStreamLegacyOnly(t *testing.T) {
-	s := fullServer(t, &mcp.ServerOptions{Revisions: []string{"2025-06-18", "2025-03-26"}})
+	s := fullServer(t, &mcp.ServerOptions{Revisions: []mcp.Revision{mcp.Revision20250618, mcp.Revision20250326}})
 	c := s.connect(t)
 	want(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), "-32600", "initialize")
 	want(t, c.ask(modernLine(1, "server/discover", "")), "error")

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -83,7 +81,7 @@ func (s *Server) shapeInputRequired(rules *era.Rules, r *InputRequiredResult) (j
 	dst := append(make([]byte, 0, 1024), '{')
 	if r.InputRequests != nil {
 		dst = append(dst, `"inputRequests":{`...)
-		for i, key := range slices.Sorted(maps.Keys(r.InputRequests)) {
+		for i, key := range r.keys() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}

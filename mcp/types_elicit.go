@@ -1,6 +1,10 @@
 package mcp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // ElicitMode is the kind of question that is put to a person.
 type ElicitMode string
@@ -65,7 +69,9 @@ type InputRequest struct {
 	Params json.RawMessage `json:"params,omitzero"`
 }
 
-// InputRequests are questions by key. The keys are the server's and unique within the call.
+// InputRequests are questions by key. The keys are the server's and unique within the call. A map has no order: what [Call.Ask] and
+// package ask make of a call is written in the order of asking, and clients of this package ask in the order of the wire; other
+// results are written in the order of the keys.
 type InputRequests map[string]InputRequest
 
 // InputResponses are answers by the key of the question: an ElicitResult, a CreateMessageResult or a ListRootsResult.
@@ -82,4 +88,25 @@ type InputRequiredResult struct {
 	// RequestState is handed back byte for byte; nil is absent, and then the retry carries none. Nobody but the server
 	// can know what it means.
 	RequestState *string `json:"requestState,omitzero"`
+
+	order []string // keys of InputRequests in the order of asking
+}
+
+// keys returns the keys of the questions in the order in which they are written: that of asking, then those that came from elsewhere.
+func (r *InputRequiredResult) keys() []string {
+	keys := make([]string, 0, len(r.InputRequests))
+	for _, key := range r.order {
+		if _, ok := r.InputRequests[key]; ok {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == len(r.InputRequests) {
+		return keys
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.InputRequests)) {
+		if !slices.Contains(r.order, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

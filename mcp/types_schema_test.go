@@ -71,7 +71,7 @@ func fields(t *testing.T, typ reflect.Type) map[string]field {
 		f := typ.Field(i)
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-" || opts == "embed":
+		case name == "-" || opts == "embed" || !f.IsExported():
 		case name == "" && f.Anonymous:
 			for k, v := range fields(t, f.Type) {
 				out[k] = v

@@ -316,8 +316,8 @@ func TestClientCancels(t *testing.T) {
 
 // A client that may speak everything finds the era of every kind of server, and remembers it.
 func TestClientFindsEra(t *testing.T) {
-	modern := mcp.NewServer("m", "1", &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler), Revisions: []string{"2026-07-28"}})
-	legacy := mcp.NewServer("l", "1", &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler), Revisions: []string{"2025-06-18"}})
+	modern := mcp.NewServer("m", "1", &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler), Revisions: []mcp.Revision{mcp.Revision20260728}})
+	legacy := mcp.NewServer("l", "1", &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler), Revisions: []mcp.Revision{mcp.Revision20250618}})
 	for _, srv := range []*mcp.Server{modern, legacy} {
 		mcp.AddTool(srv, &mcp.Tool{Name: "x"}, func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -89,10 +88,7 @@ func makeHandler(srv *mcp.Server, o *Options) (*Handler, error) {
 
 // servesHandshake reports whether srv serves a revision that begins with a handshake.
 func servesHandshake(srv *mcp.Server) bool {
-	return slices.ContainsFunc(srv.Revisions(), func(name string) bool {
-		rev, ok := era.Parse(name)
-		return ok && rev.Rules().Handshake
-	})
+	return slices.ContainsFunc(srv.Revisions(), mcp.Revision.Legacy)
 }
 
 // mirrored picks the headers that the core wants to see.

@@ -149,7 +149,7 @@ func TestDisconnectCancels(t *testing.T) {
 }
 
 func TestModernOnlyServer(t *testing.T) {
-	srv, g := newServer(&mcp.ServerOptions{Revisions: []string{modernRev}})
+	srv, g := newServer(&mcp.ServerOptions{Revisions: []mcp.Revision{mcp.Revision20260728}})
 	s := serveServer(t, srv, g, nil)
 	for _, m := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
 		a := s.ask(&request{method: m, header: http.Header{"Accept": {"text/event-stream"}}})

@@ -56,12 +56,11 @@ func TestAskingOverHTTP(t *testing.T) {
 	h := mcphttp.NewHandler(srv, nil)
 	web := httptest.NewServer(h)
 	defer web.Close()
-	for _, name := range srv.Revisions() {
-		rev, _ := mcp.ParseRevision(name)
+	for _, rev := range srv.Revisions() {
 		if !rev.Rules().Elicitation.Form {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(rev.String(), func(t *testing.T) {
 			c, err := mcp.Connect(t.Context(), mcphttp.Dial(web.URL), &mcp.ClientOptions{
 				Revisions: []mcp.Revision{rev}, Interactor: mcptest.Interactor(t, everyAnswer()),
 			})

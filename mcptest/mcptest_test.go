@@ -228,9 +228,8 @@ func TestCheckLeaksFindsOne(t *testing.T) {
 // The same tools with a real client and a real server, at every revision.
 func TestConnect(t *testing.T) {
 	mcptest.CheckLeaks(t)
-	for _, name := range mcp.NewServer("travel", "1", nil).Revisions() {
-		t.Run(name, func(t *testing.T) {
-			rev, _ := mcp.ParseRevision(name)
+	for _, rev := range mcp.NewServer("travel", "1", nil).Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
 			srv := mcp.NewServer("travel", "1", nil)
 			mcp.AddTool(srv, &mcp.Tool{Name: "book"}, book)
 			c := mcptest.Connect(t, srv, &mcp.ClientOptions{

@@ -94,7 +94,7 @@ func TestCaseV11Ping(t *testing.T) {
 func TestCaseV04OlderServers(t *testing.T) {
 	for _, rev := range mcp.Revisions() {
 		old := matrix.NewFixture("only "+rev.String(), func() *mcp.Server {
-			srv := mcp.NewServer("old", "1", &mcp.ServerOptions{Logger: quiet(), Revisions: []string{rev.String()}})
+			srv := mcp.NewServer("old", "1", &mcp.ServerOptions{Logger: quiet(), Revisions: []mcp.Revision{rev}})
 			addOdd(srv)
 			return srv
 		})
