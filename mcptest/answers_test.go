@@ -24,7 +24,7 @@ func TestZeroValuesAreLeftToDefaults(t *testing.T) {
 	for _, rev := range []mcp.Revision{mcp.Revision20250618, mcp.Revision20251125, mcp.Revision20260728} {
 		srv := mcp.NewServer("travel", "1", nil)
 		mcp.AddTool(srv, &mcp.Tool{Name: "book"}, book)
-		if !slices.Contains(srv.Revisions(), rev.String()) {
+		if !slices.Contains(srv.Revisions(), rev) {
 			continue
 		}
 		c := mcptest.Connect(t, srv, &mcp.ClientOptions{Revisions: []mcp.Revision{rev}, Interactor: mcptest.Interactor(t, quiet)})
