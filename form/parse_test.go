@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed38e7925c/parley/form"
 	"github.com/seed38e7925c/parley/internal/schema"
+	"github.com/seed38e7925c/parley/internal/spectest"
 )
 
 func parse(t *testing.T, s string) *form.Form {
@@ -165,34 +166,10 @@ func TestParseIsLenient(t *testing.T) {
 	}
 }
 
-// sharedSchemas finds the published schemas beside the repository.
-func sharedSchemas(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("PARLEY_SHARED"); dir != "" {
-		return filepath.Join(dir, "spec", "schema")
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if at := filepath.Join(dir, "shared", "spec", "schema"); isDir(at) {
-			return at
-		}
-	}
-	t.Skip("the published schemas (shared/spec/schema) are not beside this repository")
-	return ""
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // What Schema writes is what each revision's published schema allows, and parses back to the same form.
 func TestSchemaConforms(t *testing.T) {
 	t.Parallel()
-	dir := sharedSchemas(t)
+	dir := spectest.Dir(t)
 	for revision, c := range map[string]struct {
 		dialect form.Dialect
 		pointer string
@@ -233,7 +210,7 @@ func TestSchemaConforms(t *testing.T) {
 
 func TestPublishedExamples(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(sharedSchemas(t), "2026-07-28", "examples")
+	dir := filepath.Join(spectest.Dir(t), "2026-07-28", "examples")
 	found := 0
 	for _, kind := range []string{"BooleanSchema", "NumberSchema", "StringSchema", "TitledMultiSelectEnumSchema", "TitledSingleSelectEnumSchema", "UntitledMultiSelectEnumSchema", "UntitledSingleSelectEnumSchema"} {
 		files, err := filepath.Glob(filepath.Join(dir, kind, "*.json"))

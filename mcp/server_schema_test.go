@@ -28,7 +28,7 @@ func publishedSchema(t *testing.T, revision string) *published {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(spectest.Dir(t), revision, "schema.json"))
 	if err != nil {
-		t.Skip("the published schema is not here: ", err)
+		t.Skipf("the published schema is not here: %v. %s", err, spectest.HowToGet)
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(data, &doc); err != nil {

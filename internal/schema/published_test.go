@@ -9,32 +9,13 @@ import (
 	"testing"
 
 	"github.com/seed38e7925c/parley/internal/schema"
+	"github.com/seed38e7925c/parley/internal/spectest"
 )
-
-// publishedSchemas finds the published schemas beside the repository.
-func publishedSchemas(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("PARLEY_SHARED"); dir != "" {
-		return filepath.Join(dir, "spec", "schema")
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		at := filepath.Join(dir, "shared", "spec", "schema")
-		if info, err := os.Stat(at); err == nil && info.IsDir() {
-			return at
-		}
-	}
-	t.Skip("the published schemas (shared/spec/schema) are not beside this repository")
-	return ""
-}
 
 // The schemas of all revisions compile within the default limits, and the published examples satisfy the definitions that they are named for.
 func TestPublishedSchemas(t *testing.T) {
 	t.Parallel()
-	dir := publishedSchemas(t)
+	dir := spectest.Dir(t)
 	for _, revision := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
 		raw, err := os.ReadFile(filepath.Join(dir, revision, "schema.json"))
 		if err != nil {

@@ -43,6 +43,10 @@ type Document struct {
 	Defs map[string]*Schema
 }
 
+// HowToGet says how to have the published schemas. CONTRIBUTING.md says it too.
+const HowToGet = "To run this test: git clone https://github.com/modelcontextprotocol/modelcontextprotocol, copy its directory schema " +
+	"(schema/<revision>/schema.json and schema/<revision>/examples) to DIR/spec/schema, and set PARLEY_SHARED=DIR"
+
 // Dir returns the directory with one directory per revision. It skips the test when the schemas are not there.
 func Dir(t TB) string {
 	t.Helper()
@@ -59,7 +63,7 @@ func Dir(t TB) string {
 			return candidate
 		}
 		if dir == filepath.Dir(dir) {
-			t.Skip("the published schemas are not here: set PARLEY_SHARED to the directory that holds spec/schema")
+			t.Skip("the published schemas are not here. " + HowToGet)
 		}
 	}
 }
@@ -69,7 +73,7 @@ func Load(t TB, revision string) *Document {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(Dir(t), revision, "schema.json"))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the published schema of %s is not here: %v", revision, err)
+		t.Skipf("the published schema of %s is not here: %v. %s", revision, err, HowToGet)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +106,7 @@ func Examples(t TB, revision string) []Example {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		t.Skipf("the published examples of %s are not here", revision)
+		t.Skipf("the published examples of %s are not here. %s", revision, HowToGet)
 	}
 	out := make([]Example, 0, len(files))
 	for _, f := range files {
