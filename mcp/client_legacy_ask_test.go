@@ -37,7 +37,7 @@ func askingFake(t *testing.T, rev, method, params string) *fakeServer {
 	return f
 }
 
-func TestLegacyElicitation(t *testing.T) {
+func TestCaseU01F22F23LegacyElicitation(t *testing.T) {
 	urlParams := `{"mode":"url","message":"m","elicitationId":"e1","url":"https://a.test/"}`
 	form := accepting(`{"to":"Wien"}`)
 	open := &mcp.Interactor{Open: func(context.Context, *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
@@ -75,6 +75,7 @@ func TestLegacyElicitation(t *testing.T) {
 		{"dangerous link", "2025-11-25", "elicitation/create", `{"mode":"url","message":"m","elicitationId":"e","url":"file:///x"}`, open, `-32602 elicitation/create: url`},
 		{"F22 nested", "2025-11-25", "elicitation/create", `{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"object","properties":{}}}}}`, form, `-32602`},
 		{"F22 array", "2025-11-25", "elicitation/create", `{"message":"m","requestedSchema":{"type":"array"}}`, form, `-32602`},
+		{"F23 secret", "2025-11-25", "elicitation/create", `{"message":"m","requestedSchema":{"type":"object","properties":{"api_key":{"type":"string"}}}}`, form, `-32602`},
 		{"malformed", "2025-11-25", "elicitation/create", `{"message":5}`, form, `-32602`},
 		{"sampling undeclared", "2025-11-25", "sampling/createMessage", sample, form, `-32601`},
 		{"sampling rejected", "2025-11-25", "sampling/createMessage", sample, failing(mcp.ErrDeclined), `-1 the person`},

@@ -25,6 +25,7 @@ type httpConn struct {
 	ready  chan struct{} // closed when the endpoint is known (HTTP+SSE)
 
 	mu      sync.Mutex
+	more    http.Header // of every request
 	session string
 	open    map[string]context.CancelFunc // exchanges by id
 	once    sync.Once
@@ -32,13 +33,22 @@ type httpConn struct {
 
 func (w *Wire) openHTTP(target string) conn {
 	c := &httpConn{w: w, url: target, old: !w.Revision.Rules().HTTP.Streamable, client: &http.Client{Transport: &http.Transport{}},
-		open: map[string]context.CancelFunc{}, ready: make(chan struct{})}
+		open: map[string]context.CancelFunc{}, more: http.Header{}, ready: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if c.old {
 		c.listen()
 		<-c.ready
 	}
 	return c
+}
+
+// Header sends a header with every request over HTTP; elsewhere it does nothing.
+func (w *Wire) Header(name, value string) {
+	if c, ok := w.conn.(*httpConn); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.more.Set(name, value)
+	}
 }
 
 // request makes a request with the headers that the message asks for.
@@ -62,6 +72,9 @@ func (c *httpConn) request(ctx context.Context, method, message string) *http.Re
 	defer c.mu.Unlock()
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
+	}
+	for name, values := range c.more {
+		req.Header[name] = values
 	}
 	if c.w.Modern() && r.Method != "" {
 		req.Header.Set("Mcp-Method", r.Method)
