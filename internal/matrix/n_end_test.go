@@ -179,7 +179,7 @@ func TestCaseU10U11SignalsOfPages(t *testing.T) {
 // V05: the header of a handshake says nothing; what is offered in it does, also to a server that is older than its client.
 func TestCaseV05OlderServerOverHTTP(t *testing.T) {
 	old := matrix.NewFixture(t.Name(), func() *mcp.Server {
-		return mcp.NewServer("old", "1", &mcp.ServerOptions{Logger: quiet(), Revisions: []string{"2025-03-26", "2025-06-18"}})
+		return mcp.NewServer("old", "1", &mcp.ServerOptions{Logger: quiet(), Revisions: []mcp.Revision{mcp.Revision20250326, mcp.Revision20250618}})
 	})
 	matrix.Each(t, func(t *testing.T, l matrix.Leg) {
 		for _, version := range []string{"2025-11-25", "2099-01-01", "2026-07-28"} {
