@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed38e7925c/parley/internal/canon"
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/internal/schema"
 )
@@ -103,10 +106,19 @@ func sameParam(value json.RawMessage, text string) bool {
 	if string(value) == text {
 		return true
 	}
-	a, err1 := strconv.ParseFloat(string(value), 64)
-	b, err2 := strconv.ParseFloat(text, 64)
-	return err1 == nil && err2 == nil && a == b && a <= maxSafeInteger && a >= -maxSafeInteger
+	number := jsontext.Value(text)
+	if text == "" || len(text) > maxNumberText || len(value) > maxNumberText || strings.TrimSpace(text) != text ||
+		number.Kind() != '0' || !number.IsValid() {
+		return false // other spellings of numbers are read differently by whoever looks at headers
+	}
+	if f, err := strconv.ParseFloat(text, 64); err != nil || f > maxSafeInteger || f < -maxSafeInteger {
+		return false // not the same for every implementation
+	}
+	return bytes.Equal(canon.AppendNumber(nil, value), canon.AppendNumber(nil, number))
 }
+
+// maxNumberText is the longest number that is compared by value.
+const maxNumberText = 100
 
 // maxSafeInteger is the largest integer that mirrored arguments may have.
 const maxSafeInteger = 1<<53 - 1
