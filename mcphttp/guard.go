@@ -285,8 +285,10 @@ func checkContentType(h http.Header) *refusal {
 			return refuse(http.StatusUnsupportedMediaType, "the body must be UTF-8, not "+quoteShort(params["charset"]))
 		}
 	}
-	if enc := h["Content-Encoding"]; len(enc) > 0 && !strings.EqualFold(enc[0], "identity") {
-		return refuse(http.StatusUnsupportedMediaType, "compressed request bodies are not accepted")
+	for _, enc := range h["Content-Encoding"] {
+		if !strings.EqualFold(enc, "identity") {
+			return refuse(http.StatusUnsupportedMediaType, "compressed request bodies are not accepted")
+		}
 	}
 	return nil
 }
