@@ -53,7 +53,7 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		want    string
 	}{
 		"form":          {form, map[string]any{"class": "third"}, "/class must be one of"},
-		"form, typo":    {form, map[string]any{"clas": "first"}, "/clas "},
+		"form, typo":    {form, map[string]any{"klass": "first"}, "/klass "},
 		"form, answer":  {form, &mcp.Answer{Content: []byte(`{"quiet":"yes"}`)}, "/quiet must be true or false"},
 		"form, last":    {form, mcptest.Sequence{Seat{Class: "third"}, Seat{Class: "fourth"}}, "/class must be one of"},
 		"choice":        {choice, "c", "must be one of"},
