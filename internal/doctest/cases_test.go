@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	caseRow  = regexp.MustCompile("^\\| ([A-Z][0-9]{2}) \\| (.+?) \\| (.+) \\|$")
+	caseRow  = regexp.MustCompile(`^\| ([A-Z][0-9]{2}) \| (.+?) \| (.+) \|$`)
 	caseCell = regexp.MustCompile("`([a-z/]+)`: ((?:`Test\\w+`(?:, )?)+)")
 	caseID   = regexp.MustCompile(`[A-Z][0-9]{2}`)
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
