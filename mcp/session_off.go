@@ -18,6 +18,12 @@ type Session struct{}
 // Revision returns the zero revision.
 func (*Session) Revision() Revision { return 0 }
 
+// Close does nothing: there is no session to close.
+func (*Session) Close() error { return nil }
+
+// Closed returns true: there is no session that would be open.
+func (*Session) Closed() bool { return true }
+
 // Notify does nothing: without sessions there is nobody to notify.
 func (s *Server) Notify(string, any) error { return nil }
 
