@@ -7,7 +7,7 @@ FUZZTIME ?= 30s
 SOAKTIME ?= 10m
 export GO FUZZTIME
 
-.PHONY: help setup tools demo test test-unit test-modern race conformance interop check fmt lint vuln generate cover fuzz soak bench bench-quick latest clean
+.PHONY: help setup tools demo test test-unit test-modern race conformance interop check fmt lint vuln generate cover fuzz mutants soak bench bench-quick latest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ cover: ## Coverage of each library package; fails under 85 %
 
 fuzz: ## Each fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh
+
+mutants: ## Mistakes made on purpose, a few for each parser: the fuzz targets must find them all (several minutes)
+	@$(GO) test -count=1 -v -timeout 0 ./internal/mutants -args -mutants
 
 soak: ## 500 clients that come, go, stall, cut and cancel, for SOAKTIME (10m), and nothing left behind
 	@$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./internal/soak -args -for $(SOAKTIME) -clients 500

@@ -20,6 +20,8 @@ var seeds = []string{
 	`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`,
 	`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"\ud800"}}`,
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"\xff\"}",
+	`{"jsonrpc":"2.0","id":1,"method":"a","Params":{},"ID":2,"METHOD":"b"}`, `{"jsonrpc":"2.0","id":"\u0061\nb","method":"m"}`,
+	`{"jsonrpc":"2.0","id":3,"m\u0065thod":"tools/call","par\u0061ms":[]}`, `{"jsonrpc":"2.0","id":1,"method":"m"} {}`, `{"jsonrpc":"1.0","id":1,"method":"m"}`, `{"jsonrpc":2.0,"id":1,"method":"m"}`,
 	`{"id":1}`, `[]`, `42`, `{oops`, `[{"jsonrpc":"2.0","method":"n"}]`, " {} ", `{"":1,"":2}`,
 }
 
@@ -130,6 +132,18 @@ func checkSame(t *testing.T, m *jsonrpc.Message, want map[string]json.RawMessage
 	}
 }
 
+// isRequest reports whether data, which is JSON with these members, is without any doubt a request or a notification.
+func isRequest(data []byte, members map[string]json.RawMessage) bool {
+	var version, method, id string
+	var number int64
+	has := func(name string) bool { _, ok := members[name]; return ok }
+	read := func(name string, v any) bool {
+		return has(name) && json.Unmarshal(members[name], v) == nil && string(members[name]) != "null"
+	}
+	return len(data) < jsonrpc.MaxDepth && !bytes.Contains(bytes.ToLower(data), []byte(`\ud`)) && read("jsonrpc", &version) && version == "2.0" &&
+		read("method", &method) && method != "" && !has("result") && !has("error") && (!has("id") || read("id", &id) || read("id", &number))
+}
+
 // FuzzDecode: nothing is smuggled past the decoder (an independent strict
 // reading agrees with every message that is accepted), codes tell JSON from
 // what is none, and an accepted message survives a round trip.
@@ -151,6 +165,9 @@ func FuzzDecode(f *testing.F) {
 			}
 			if !json.Valid(data) && e.Code != jsonrpc.CodeParseError && len(data) < jsonrpc.MaxDepth {
 				t.Fatalf("%q is not JSON, yet %v", data, e)
+			}
+			if strictErr == nil && isRequest(data, want) {
+				t.Fatalf("%q is a request, yet %v", data, e)
 			}
 			if e.Code == jsonrpc.CodeParseError && strictErr == nil && !bytes.Contains(data, []byte(`\`)) {
 				t.Fatalf("%q is JSON, yet %v", data, e)

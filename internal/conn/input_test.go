@@ -276,10 +276,30 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
 
+// checkLines fails unless each line of the input that is not blank arrived, once
+// and in order, and none that is too long as a message.
+func checkLines(t *testing.T, input []byte, got []string) {
+	t.Helper()
+	for _, line := range bytes.Split(input, []byte("\n")) {
+		if len(bytes.Trim(line, " \t\r")) == 0 && len(line) <= 200 {
+			continue
+		}
+		if len(got) == 0 || got[0] == "" || len(line) > 200 && got[0][0] != '"' {
+			t.Fatalf("line %q of %q arrived as %q", line, input, got)
+		}
+		got = got[1:]
+	}
+	if len(got) > 0 && got[0] != "" {
+		t.Fatalf("%q brought %q beyond its lines", input, got)
+	}
+}
+
 // FuzzLines: however the input is cut into reads, the same messages arrive, and
 // nothing ends the connection.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte(pingOne+"\n\nlog\r\n"+pingOne), 3)
+	f.Add([]byte("x"), 0)
+	f.Add([]byte(strings.Replace(pingOne, "{", "{"+strings.Repeat(" ", 200), 1)+"\n"+pingOne), 9)
 	f.Add([]byte("[1]\n"+strings.Repeat("x", 300)+"\n"+`{"jsonrpc":"2.0","id":"a","result":{}}`), 1)
 	f.Fuzz(func(t *testing.T, input []byte, cut int) {
 		run := func(r io.Reader) string {
@@ -297,6 +317,7 @@ func FuzzLines(f *testing.F) {
 		}
 		cut = max(0, min(cut, len(input)))
 		whole := run(bytes.NewReader(input))
+		checkLines(t, input, strings.Split(strings.TrimSuffix(whole, "\n"), "\n"))
 		if got := run(io.MultiReader(bytes.NewReader(input[:cut]), iotest.OneByteReader(bytes.NewReader(input[cut:])))); got != whole {
 			t.Fatalf("whole\n%s\ncut at %d\n%s", whole, cut, got)
 		}

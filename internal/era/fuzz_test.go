@@ -13,6 +13,14 @@ import (
 // a refusal has a code, a status and data that is JSON.
 func FuzzClassify(f *testing.F) {
 	f.Add(uint8(1), uint8(0xff), uint8(1), uint8(0x55), "tools/call", "2026-07-28", "book", "2026-07-28", "tools/call", "book")
+	for kind := range 256 {
+		k := uint8(kind)
+		f.Add(uint8(1), uint8(0xff), k, uint8(0x15), "tools/call", "2026-07-28", "book", "2026-07-28", "tools/call", "book")
+		f.Add(uint8(1), uint8(0xff), k, uint8(0x25), "tools/call", "2026-07-28", "book", "2026-07-28", "tools/call", "book")
+		f.Add(uint8(1), uint8(0xff), k, uint8(0x15), "tools/call", "2026-07-28", "book", "2026-07-28", "tools/list", "book")
+		f.Add(uint8(1), uint8(0xff), k, uint8(0x15), "tools/call", "2026-07-28", "=?base64?eA==?=", "2026-07-28", "tools/call", "=?base64?eA==?=")
+		f.Add(uint8(1), uint8(0xff), k, uint8(0x15), "tools/call", "2025-11-25", "book", "2025-11-25", "tools/call", "book")
+	}
 	f.Add(uint8(0), uint8(0xff), uint8(1), uint8(0), "initialize", "", "", "", "", "")
 	f.Add(uint8(1), uint8(0x3e), uint8(2), uint8(4), "notifications/x", "2025-11-25", "", "2025-11-25", "", "=?base64?eA==?=")
 	f.Fuzz(func(t *testing.T, transport, supported, kind, bits uint8, method, version, name, hVersion, hMethod, hName string) {
@@ -86,7 +94,7 @@ func checkRefusal(t *testing.T, v era.Verdict) {
 // FuzzHeader: what is encoded is a legal header value and decodes to the same text; decoding never panics, and what it
 // accepts is UTF-8 if it was encoded.
 func FuzzHeader(f *testing.F) {
-	for _, s := range []string{"", "book", " book", "a\tb", "żółw", "=?base64?eA==?=", "=?base64?=", "=?BASE64?eA==?=", "\xff", "=?base64?eA?="} {
+	for _, s := range []string{"", "book", " book", "a\tb", "żółw", "=?base64?eA==?=", "=?base64?=", "=?BASE64?eA==?=", "\xff", "=?base64?eA?=", "=?base64?/w==?="} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

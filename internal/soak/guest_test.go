@@ -44,7 +44,7 @@ func arrive(ctx context.Context, name, addr string, rng *rand.Rand) (*guest, err
 	var httpClient *http.Client
 	g.wire, httpClient = newWire(name, rng.IntN(8) == 0)
 	rev := spoken[rng.IntN(len(spoken))]
-	return g, g.connect(ctx, mcphttp.Dial("http://"+addr+"/mcp", &mcphttp.DialOptions{Client: httpClient, CloseTimeout: 10 * time.Second}), rev)
+	return g, g.connect(ctx, mcphttp.Dial("http://"+addr+"/mcp", &mcphttp.DialOptions{Client: httpClient, CloseTimeout: patience}), rev)
 }
 
 func (g *guest) connect(ctx context.Context, t mcp.Transport, rev mcp.Revision) (err error) {

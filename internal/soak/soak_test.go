@@ -79,6 +79,11 @@ func (c *crowd) fault(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts["faults"]++
+	for _, a := range args {
+		if err, ok := a.(error); ok && errors.Is(err, errWrong) {
+			c.counts["wrong answers"]++
+		}
+	}
 	if len(c.faults) < 20 {
 		c.faults = append(c.faults, fmt.Sprintf(format, args...))
 	}
@@ -329,7 +334,7 @@ func TestSoak(t *testing.T) {
 	served := make(chan error, 1)
 	go func() {
 		served <- mcphttp.Serve(ctx, l, c.house.srv, &mcphttp.Options{
-			Authenticate: authenticate, WriteTimeout: 5 * time.Second, BodyTimeout: 5 * time.Second, KeepAlive: 300 * time.Millisecond,
+			Authenticate: authenticate, WriteTimeout: patience / 2, BodyTimeout: patience / 2, KeepAlive: 300 * time.Millisecond,
 			Sessions: &mcphttp.SessionOptions{IdleTimeout: idle(), MaxSessions: maxSessions(), RetryAfter: 50 * time.Millisecond},
 			Logger:   slog.New(loud{slog.LevelWarn, func(text string) { c.count("log: " + text) }}),
 		})
