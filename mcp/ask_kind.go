@@ -13,6 +13,7 @@ type unavailableError struct {
 	kind   QuestionKind
 	needs  *ClientCapabilities // nil when no declaration would have helped
 	reason string
+	tried  bool // the client knows the question, and failed to get an answer
 }
 
 func (e *unavailableError) Error() string {

@@ -47,7 +47,7 @@ func (sessionAsker) ask(ctx context.Context, c *Call, q *Question) (*Answer, err
 		switch {
 		case errors.As(err, &bad):
 			problem = bad
-		case errors.Is(err, ErrUnavailable) && q.Kind == AskURL:
+		case errors.Is(err, ErrUnavailable) && q.Kind == AskURL && !wasTried(err):
 			return channelless{}.ask(ctx, c, q)
 		default:
 			return ans, err
@@ -98,6 +98,12 @@ func unreadable(q *Question, bad *badReply) error {
 	}
 }
 
+// wasTried reports whether the client knows the question, and failed to get an answer: to ask in another way is of no use then.
+func wasTried(err error) bool {
+	var lacking *unavailableError
+	return errors.As(err, &lacking) && lacking.tried
+}
+
 // clientRefusal reads the error that a client answers a question with.
 func clientRefusal(q *Question, e *Error) error {
 	switch e.Code {
@@ -107,7 +113,8 @@ func clientRefusal(q *Question, e *Error) error {
 		return &unavailableError{key: q.Key, kind: q.Kind,
 			reason: fmt.Sprintf("the client declared the capability but refused the request (error %d: %s)", e.Code, clip(e.Message, 200))}
 	}
-	return fmt.Errorf("mcp: question %q: the client answered with error %d: %s", q.Key, e.Code, clip(e.Message, 200))
+	return &unavailableError{key: q.Key, kind: q.Kind, tried: true,
+		reason: fmt.Sprintf("the client could not get an answer (error %d: %s)", e.Code, clip(e.Message, 200))}
 }
 
 // channelless serves clients that no request can be sent to. A URL question of 2025-11-25, or of the User Interaction draft, becomes the

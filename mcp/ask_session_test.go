@@ -154,7 +154,7 @@ func TestCaseM09AskInSessions(t *testing.T) {
 		{"2025-11-25", `{}`, "roots", ``, `!`, "nobody can be asked"},
 		// replies that are none
 		{"2025-11-25", full, "name", `"error":{"code":-32601,"message":"Method not found"}`, ``, "nobody can be asked"},
-		{"2025-11-25", full, "name", `"error":{"code":5,"message":"odd"}`, ``, "internal error"},
+		{"2025-11-25", full, "name", `"error":{"code":5,"message":"odd"}`, ``, "could not get an answer (error 5: odd)"},
 		{"2025-11-25", full, "name", `"result":{"action":"maybe"}`, ``, "could not be understood"},
 		{"2025-11-25", full, "roots", `"result":{"roots":[{}]}`, ``, "could not be understood"},
 		{"2025-11-25", full, "name", `"result":{"action":"accept","content":{"name":7}}`, `could not be used`, "never fitted"},

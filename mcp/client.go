@@ -24,7 +24,14 @@ import (
 //
 // Methods return *[Error] for error responses of the server, *[TransportError] for refusals below the protocol, *[TimeoutError] when a
 // timeout of the client's options fired, the context's error when it ended, and errors that wrap [ErrClosed], [ErrSessionLost],
-// [ErrTooManyRounds], [ErrDeclined], [ErrCanceled] or [ErrUnavailable].
+// [ErrTooManyRounds], [ErrNotFound], [ErrDeclined], [ErrCanceled] or [ErrUnavailable].
+//
+// A call that failed wraps ErrDeclined or ErrCanceled when that is what the person said to its last question, as the client itself knows;
+// the message stays the server's. A question that the [Interactor] did not answer makes the call fail with the precise cause: since
+// 2026-07-28 at once, before when the server fails the call for it. A tool that failed is a result, not an error, for
+// [Client.CallTool]; the function [CallTool] makes a *[ToolResultError] of it, which wraps the same causes. In the handshake era a
+// server's request is taken for a question of the call on whose stream it came, or, where the transport has one stream for all, of the
+// only call under way.
 type Client struct {
 	transport Transport
 	opts      *ClientOptions

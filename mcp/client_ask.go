@@ -82,6 +82,7 @@ type inquiry struct {
 	turn   *turn
 	paused []*outCall // calls whose timers stand still meanwhile
 	call   *outCall   // the call that asks by its result (2026-07-28)
+	of     *outCall   // the call that the question belongs to, in either era; nil when that is not known
 	draft  bool       // an interaction of the User Interaction draft
 	// opened is told of a page that the person agreed to open, in place of what is done otherwise.
 	opened func(*OpenQuestion)
@@ -118,6 +119,14 @@ func (q *inquiry) leave() {
 // error, why nobody could be asked.
 func (q *inquiry) put(ctx context.Context) (reply, error) {
 	defer q.leave()
+	a, err := q.putOnce(ctx)
+	if q.of != nil && ctx.Err() == nil {
+		q.of.fate.note(a, err, q.call == nil)
+	}
+	return a, err
+}
+
+func (q *inquiry) putOnce(ctx context.Context) (reply, error) {
 	q.about.Origin = q.conn.client.origin
 	q.about.Server = q.conn.agreed().server.Implementation
 	if q.refused != nil {
@@ -263,7 +272,7 @@ func (q *inquiry) open(ctx context.Context, oq *OpenQuestion) (reply, error) {
 		case q.opened != nil:
 			q.opened(oq)
 		case oq.ID != "":
-			q.conn.expectCompletion(oq, q.asker)
+			q.conn.expectCompletion(oq, q.asker, q.of)
 		}
 	}
 	return elicited(res.Action, nil) // never content: what the person did there is not the client's
@@ -288,16 +297,6 @@ func elicited(a Action, content json.RawMessage) (reply, error) {
 	}
 	raw, err := marshalJSON(&ElicitResult{Action: a, Content: content})
 	return reply{result: raw, action: a}, err
-}
-
-// finishPages tells the interactor that the pages opened for a call are of no use any more, now that the call has ended.
-func (c *Client) finishPages(call *outCall) {
-	if call.asker.Completed == nil {
-		return
-	}
-	for _, oq := range call.opened {
-		c.later("", "Completed", func(ctx context.Context) { call.asker.Completed(ctx, oq) })
-	}
 }
 
 func (q *inquiry) prepareSample() (func(context.Context) (reply, error), error) {

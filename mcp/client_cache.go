@@ -219,7 +219,8 @@ func (c *Client) cached(ctx context.Context, method string, params, result any, 
 
 // A requestTrace tells what it took to answer a request.
 type requestTrace struct {
-	plain bool // one message, no questions
+	plain bool  // one message, no questions
+	cause error // what the client itself knows of why a tool failed
 }
 
 // cacheHints reads the hints of a result, whatever is wrong with them: then it is private, and not kept.

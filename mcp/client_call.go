@@ -49,6 +49,7 @@ type outCall struct {
 	asked    atomic.Int32 // questions so far
 	asker    *Interactor
 	opened   []*OpenQuestion // pages that the person agreed to open for it (2026-07-28)
+	fate     askFate
 
 	withdraw []context.CancelCauseFunc // questions that came on its own stream (handshake era); guarded by the connection
 }
@@ -138,12 +139,14 @@ func (c *Client) roundTrip(ctx context.Context, r *ClientRequest) (json.RawMessa
 		call.progress = startProgress(o.Progress)
 		defer call.progress.finish()
 	}
-	defer c.finishPages(call)
 	conn, err := c.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	terms := conn.agreed()
+	if err := c.checkAsker(terms, call); err != nil {
+		return nil, err
+	}
 	raw, err := c.rounds(ctx, conn, call)
 	if errors.Is(err, ErrSessionLost) && ctx.Err() == nil {
 		if err := conn.renewSession(ctx, terms.serial); err != nil {
@@ -152,7 +155,10 @@ func (c *Client) roundTrip(ctx context.Context, r *ClientRequest) (json.RawMessa
 		raw, err = c.rounds(ctx, conn, call)
 	}
 	if err != nil {
-		return nil, causeOf(ctx, err)
+		err = causeOf(ctx, err)
+	}
+	if err := c.settle(ctx, call, raw, err); err != nil {
+		return nil, err
 	}
 	return raw, nil
 }

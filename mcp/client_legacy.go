@@ -195,7 +195,7 @@ func (n *connection) inquire(req *jsonrpc.Message, via jsonrpc.ID) *inquiry {
 		call := q.paused[0]
 		q.about.Method, q.about.Name = call.req.Method, callName(call.req)
 		q.about.Round = call.nextQuestion()
-		q.asker = call.asker
+		q.asker, q.of = call.asker, call
 	}
 	q.join()
 	return q

@@ -72,7 +72,7 @@ func (q *inquiry) prepareInteraction() (func(context.Context) (reply, error), er
 		return q.prepareForm(&ElicitParams{Message: i.Message.text(), RequestedSchema: i.Schema})
 	}
 	if q.opened == nil {
-		q.opened = func(oq *OpenQuestion) { q.conn.followPage(oq, q.asker) }
+		q.opened = func(oq *OpenQuestion) { q.conn.followPage(oq, q.asker, q.of) }
 	}
 	return q.prepareOpen(&ElicitParams{Mode: ElicitURL, Message: i.Message.text(), URL: i.URL, ElicitationID: p.ID})
 }
@@ -135,8 +135,10 @@ func (c *Client) visitInteractionPage(ctx context.Context, conn *connection, cal
 	var wait *pageWait
 	q := &inquiry{
 		conn: conn, asker: call.asker, rules: conn.agreed().rules, draft: true, method: methodInteractionCreate, params: params,
-		about:  Asked{Method: call.req.Method, Name: callName(call.req), Round: int(call.round.Load())},
-		opened: func(oq *OpenQuestion) { wait = &pageWait{question: oq, asker: call.asker, done: make(chan struct{})} },
+		about: Asked{Method: call.req.Method, Name: callName(call.req), Round: int(call.round.Load())},
+		opened: func(oq *OpenQuestion) {
+			wait = &pageWait{question: oq, asker: call.asker, call: call, done: make(chan struct{})}
+		},
 	}
 	q.join()
 	a, err := q.put(ctx)
@@ -231,14 +233,14 @@ func (n *connection) receiveTracked(p *ProgressParams) {
 }
 
 // followPage has the interactor told when a page that the person agreed to open is finished, where it wants to know.
-func (n *connection) followPage(oq *OpenQuestion, asker *Interactor) {
+func (n *connection) followPage(oq *OpenQuestion, asker *Interactor, call *outCall) {
 	n.mu.Lock()
 	full := len(n.tracked) >= maxFollowed
 	n.mu.Unlock()
 	if asker.Completed == nil || full {
 		return
 	}
-	w := &pageWait{question: oq, asker: asker, done: make(chan struct{})}
+	w := &pageWait{question: oq, asker: asker, call: call, done: make(chan struct{})}
 	n.client.spawn(func() {
 		ctx, cancel := context.WithTimeout(n.client.base, n.client.opts.CompletionWait)
 		defer cancel()

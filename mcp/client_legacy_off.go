@@ -40,13 +40,15 @@ func (c *Client) visitPages(_ context.Context, _ *connection, _ *outCall, _ *pag
 	return refusal
 }
 
-func (n *connection) expectCompletion(*OpenQuestion, *Interactor) *pageWait { return nil }
+func (n *connection) expectCompletion(*OpenQuestion, *Interactor, *outCall) *pageWait { return nil }
 
 func (n *connection) completed(string) {}
 
 // The User Interaction draft needs a handshake.
 
 const codeInteractionRequired jsonrpc.Code = -32003
+
+func (c *Client) interactionTypes() []string { return nil }
 
 func (n *connection) speaksDraft() bool { return false }
 

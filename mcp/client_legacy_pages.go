@@ -16,6 +16,7 @@ const maxPagesKept = 256
 type pageWait struct {
 	question *OpenQuestion
 	asker    *Interactor
+	call     *outCall      // that waits until the interactor was told; may be nil
 	done     chan struct{} // closed when completion is reported
 	over     bool          // done is closed; guarded by the connection
 	reported bool          // progress of it was reported; guarded by the connection
@@ -92,7 +93,7 @@ func (c *Client) visitPage(ctx context.Context, conn *connection, call *outCall,
 	}
 	wait := conn.expectCompletion(&OpenQuestion{
 		Asked: q.about, Message: p.Message, URL: p.URL, ID: p.ElicitationID,
-	}, call.asker) // before asking: the report may come first
+	}, call.asker, call) // before asking: the report may come first
 	defer conn.forgetPage(p.ElicitationID)
 	q.join()
 	a, err := q.put(ctx)
@@ -149,13 +150,13 @@ func (c *Client) awaitPage(ctx context.Context, w *pageWait) error {
 }
 
 // expectCompletion notes that completion of a page may be reported. It is only noted once.
-func (n *connection) expectCompletion(q *OpenQuestion, asker *Interactor) *pageWait {
+func (n *connection) expectCompletion(q *OpenQuestion, asker *Interactor, call *outCall) *pageWait {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if w := n.pages[q.ID]; w != nil {
 		return w
 	}
-	w := &pageWait{question: q, asker: asker, done: make(chan struct{})}
+	w := &pageWait{question: q, asker: asker, call: call, done: make(chan struct{})}
 	if len(n.pages) < maxPagesKept {
 		n.pages[q.ID] = w
 	}
@@ -190,6 +191,6 @@ func (n *connection) finish(w *pageWait) {
 	}
 	close(w.done)
 	if f := w.asker.Completed; f != nil {
-		n.client.later("", "Completed", func(ctx context.Context) { f(ctx, w.question) })
+		n.client.tellCompleted(w.call, func(ctx context.Context) { f(ctx, w.question) })
 	}
 }

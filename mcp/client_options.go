@@ -193,7 +193,8 @@ type RequestOptions struct {
 	// Fresh passes the cache by; what comes back is kept there nevertheless.
 	Fresh bool
 	// Interactor answers the questions of this call in place of the client's. Since 2026-07-28 the capabilities declared with the
-	// request follow from it; before, the handshake has settled them, and questions of another kind are refused.
+	// request follow from it; before, the handshake has settled them, and questions of another kind are refused: give Connect an Interactor as well; without one
+	// a call with this option is an error that wraps [ErrUnavailable].
 	Interactor *Interactor
 }
 

@@ -276,7 +276,7 @@ func (c *Client) answerRound(ctx context.Context, conn *connection, call *outCal
 			return nil, &ResultError{Method: call.req.Method, Result: r.raw, Err: fmt.Errorf("inputRequests[%q]: %w", q.name, err)}
 		}
 		ask := &inquiry{
-			conn: conn, call: call, asker: call.asker, rules: conn.agreed().rules, method: req.Method, params: req.Params,
+			conn: conn, call: call, of: call, asker: call.asker, rules: conn.agreed().rules, method: req.Method, params: req.Params,
 			about: Asked{Method: call.req.Method, Name: callName(call.req), Round: int(call.round.Load()), Key: q.name},
 		}
 		ask.join()

@@ -27,18 +27,32 @@ const maxToolsKnown = 10_000
 // *[OutputError].
 func (c *Client) CallTool(ctx context.Context, p *CallToolParams, opts ...*RequestOptions) (*CallToolResult, error) {
 	if p == nil || p.Name == "" {
-		return nil, errors.New("mcp: CallTool needs the name of a tool")
+		return nil, errNoToolName
 	}
-	res := new(CallToolResult)
-	if err := c.request(ctx, MethodToolsCall, p, res, pickOptions(opts)); err != nil {
-		return nil, missing("tool", p.Name, err)
+	res, _, err := c.callTool(ctx, p, opts)
+	return res, err
+}
+
+// callTool calls a tool; cause is what the client itself knows of why the tool failed.
+func (c *Client) callTool(ctx context.Context, p *CallToolParams, opts []*RequestOptions) (res *CallToolResult, cause, err error) {
+	raw, err := objectOf(p)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mcp: %s: params: %w", MethodToolsCall, err)
+	}
+	req := &ClientRequest{Method: MethodToolsCall, Params: raw, Options: pickOptions(opts), trace: new(requestTrace)}
+	if raw, err = c.send(ctx, req); err != nil {
+		return nil, nil, missing("tool", p.Name, err)
+	}
+	res = new(CallToolResult)
+	if err := decodeResult(MethodToolsCall, raw, res); err != nil {
+		return nil, nil, err
 	}
 	if c.opts.ValidateOutput && !res.IsError {
 		if err := c.tools.checkOutput(p.Name, res.StructuredContent); err != nil {
-			return res, &OutputError{Tool: p.Name, Result: res, Err: err}
+			return res, nil, &OutputError{Tool: p.Name, Result: res, Err: err}
 		}
 	}
-	return res, nil
+	return res, req.trace.cause, nil
 }
 
 // CallTool calls a tool with typed arguments and returns its typed result.
@@ -55,12 +69,15 @@ func CallTool[Out any](ctx context.Context, c *Client, name string, args any, op
 	if err != nil {
 		return out, fmt.Errorf("mcp: %s: arguments: %w", name, err)
 	}
-	res, err := c.CallTool(ctx, &CallToolParams{Name: name, Arguments: raw}, opts...)
+	if name == "" {
+		return out, errNoToolName
+	}
+	res, cause, err := c.callTool(ctx, &CallToolParams{Name: name, Arguments: raw}, opts)
 	if err != nil {
 		return out, err
 	}
 	if res.IsError {
-		return out, &ToolResultError{Tool: name, Result: res}
+		return out, &ToolResultError{Tool: name, Result: res, Err: cause}
 	}
 	return out, decodeOutput(name, res, &out)
 }
@@ -112,11 +129,21 @@ var exactNumbers = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(dec *js
 
 func unmarshalExact(raw json.RawMessage, v any) error { return jsonv2.Unmarshal(raw, v, exactNumbers) }
 
+// errNoToolName refuses a call of nothing.
+var errNoToolName = errors.New("mcp: CallTool needs the name of a tool")
+
 // A ToolResultError tells that a tool ran and failed. Its message is what the tool says to the model.
 type ToolResultError struct {
 	Tool   string
 	Result *CallToolResult
+	// Err is what the client itself knows of the cause, for errors.Is: [ErrDeclined] or [ErrCanceled] when that is what the person
+	// said to the last question of this call; in the handshake era also why the last question was not answered, such as
+	// [ErrUnavailable] (since 2026-07-28 that ends the call with an error of its own). Otherwise nil.
+	Err error
 }
+
+// Unwrap returns Err.
+func (e *ToolResultError) Unwrap() error { return e.Err }
 
 // Error returns the tool's name and text.
 func (e *ToolResultError) Error() string {

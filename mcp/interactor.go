@@ -31,9 +31,11 @@ type Interactor struct {
 	SampleTools bool
 	// Roots lists the directories that the server may look at (deprecated in 2026-07-28).
 	Roots func(ctx context.Context) ([]Root, error)
-	// Completed tells that the out-of-band interaction behind an opened URL is finished, where the server says so (2025-11-25
-	// notifications/elicitation/complete, progress of interaction/track in the User Interaction draft, or the end of the call).
-	// Optional.
+	// Completed tells that the out-of-band interaction behind an opened URL is finished, where there is reason to believe it: the server
+	// says so (2025-11-25 notifications/elicitation/complete, progress of interaction/track in the User Interaction draft), or, at
+	// 2026-07-28, which has no such notice, the call that asked has succeeded. It is not called for a call that failed, nor at the end
+	// of a call of the handshake era without the notice. What is known before the call returns is told before it returns; a notice
+	// may come later. Optional; it must not use the call that it belongs to, nor Close.
 	Completed func(ctx context.Context, q *OpenQuestion)
 	// Wait keeps the person company while the client waits for an opened URL to be finished before it repeats a call that was refused
 	// for it (2025-11-25, error -32042; the User Interaction draft, error -32003): it returns nil when the person says that they are done, or an error, usually [ErrCanceled], to
