@@ -97,6 +97,9 @@ func NewFixture(name string, make func() *mcp.Server) *Fixture {
 	return f
 }
 
+// Local makes a fixture for a test whose server must be in the same process; it cannot be used on legs of [Stdio].
+func Local(make func() *mcp.Server) *Fixture { return &Fixture{make: make} }
+
 // Main runs the tests of a package, or serves a fixture where the process was started for that. It does not return.
 func Main(m *testing.M) {
 	if name := os.Getenv(fixtureEnv); name != "" {
@@ -107,6 +110,9 @@ func Main(m *testing.M) {
 
 // env is the environment of a process that serves f.
 func (f *Fixture) env() []string {
+	if f.name == "" {
+		panic("matrix: a local fixture has no process of its own")
+	}
 	return append(os.Environ(), fixtureEnv+"="+f.name, "GORACE=atexit_sleep_ms=0") // the race detector waits a second at exit
 }
 

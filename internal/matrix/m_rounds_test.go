@@ -113,7 +113,7 @@ func TestCaseM11RetryIsTheSameRequest(t *testing.T) {
 		Zone string `json:"zone" header:"Zone"`
 		Big  int64  `json:"big"`
 	}
-	watched := matrix.NewFixture("watched", func() *mcp.Server {
+	watched := matrix.Local(func() *mcp.Server {
 		srv := mcp.NewServer("watched", "1", &mcp.ServerOptions{Logger: quiet()})
 		mcp.AddTool(srv, &mcp.Tool{Name: "t"}, func(ctx context.Context, c *mcp.Call, _ in) (string, error) {
 			_, err := c.Ask(ctx, &mcp.Question{Key: "page", Kind: mcp.AskURL, Message: "Sign in.", URL: "https://travel.example/connect"})

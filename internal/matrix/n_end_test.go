@@ -40,7 +40,7 @@ func steady() *mcp.Server {
 
 // C06, C07: progress prolongs a call that asked for it, within the limit of the whole; what is no progress does not.
 func TestCaseC06C07ProgressAndLimits(t *testing.T) {
-	f := matrix.NewFixture(t.Name(), steady)
+	f := matrix.Local(steady)
 	matrix.Each(t, func(t *testing.T, l matrix.Leg) {
 		synctest.Test(t, func(t *testing.T) {
 			c := l.Client(t, f, &mcp.ClientOptions{RequestTimeout: time.Second, TotalTimeout: 5 * time.Second, ResetOnProgress: true})
@@ -64,7 +64,7 @@ func TestCaseN12Shutdown(t *testing.T) {
 	matrix.Each(t, func(t *testing.T, l matrix.Leg) {
 		var srv *mcp.Server
 		leave := newGate()
-		f := matrix.NewFixture(t.Name(), func() *mcp.Server {
+		f := matrix.Local(func() *mcp.Server {
 			srv = newField()
 			mcp.AddTool(srv, &mcp.Tool{Name: "finish"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 				if err := c.Progress(ctx, 1, 0, ""); err != nil {
@@ -103,7 +103,7 @@ func TestCaseN13CloseUnderListeners(t *testing.T) {
 	matrix.Each(t, func(t *testing.T, l matrix.Leg) {
 		for _, within := range []bool{true, false} {
 			sessions := make(chan *mcp.Session, 1)
-			f := matrix.NewFixture(fmt.Sprint(t.Name(), within), func() *mcp.Server {
+			f := matrix.Local(func() *mcp.Server {
 				srv := newField()
 				mcp.AddTool(srv, &mcp.Tool{Name: "session"}, func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 					sessions <- c.Session()
@@ -178,7 +178,7 @@ func TestCaseU10U11SignalsOfPages(t *testing.T) {
 
 // V05: the header of a handshake says nothing; what is offered in it does, also to a server that is older than its client.
 func TestCaseV05OlderServerOverHTTP(t *testing.T) {
-	old := matrix.NewFixture(t.Name(), func() *mcp.Server {
+	old := matrix.Local(func() *mcp.Server {
 		return mcp.NewServer("old", "1", &mcp.ServerOptions{Logger: quiet(), Revisions: []mcp.Revision{mcp.Revision20250326, mcp.Revision20250618}})
 	})
 	matrix.Each(t, func(t *testing.T, l matrix.Leg) {

@@ -18,7 +18,7 @@ func TestCaseS01LongMessages(t *testing.T) {
 	type text struct {
 		Text string `json:"text"`
 	}
-	echo := matrix.NewFixture(t.Name(), func() *mcp.Server {
+	echo := matrix.Local(func() *mcp.Server {
 		srv := mcp.NewServer("echo", "1", &mcp.ServerOptions{Logger: quiet()})
 		mcp.AddTool(srv, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.Call, in text) (text, error) { return in, nil })
 		return srv
@@ -93,7 +93,7 @@ func TestCaseU04AgreedIsNotDone(t *testing.T) {
 		waits chan struct{} // receives each time the tool asks whether the person is done
 	}
 	var visiting atomic.Pointer[visit]
-	login := matrix.NewFixture(t.Name(), func() *mcp.Server {
+	login := matrix.Local(func() *mcp.Server {
 		srv := mcp.NewServer("login", "1", &mcp.ServerOptions{Logger: quiet(), Ask: &mcp.AskOptions{Hold: time.Millisecond}})
 		mcp.AddTool(srv, &mcp.Tool{Name: "login"}, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 			if _, err := mcp.Once(ctx, c, "flow", func() (int64, error) { return flows.Add(1), nil }); err != nil {

@@ -93,7 +93,7 @@ func TestCaseV11Ping(t *testing.T) {
 // V04, the client's half over every transport: what it offers is the newest, what it takes is what the server speaks.
 func TestCaseV04OlderServers(t *testing.T) {
 	for _, rev := range mcp.Revisions() {
-		old := matrix.NewFixture("only "+rev.String(), func() *mcp.Server {
+		old := matrix.Local(func() *mcp.Server {
 			srv := mcp.NewServer("old", "1", &mcp.ServerOptions{Logger: quiet(), Revisions: []mcp.Revision{rev}})
 			addOdd(srv)
 			return srv
