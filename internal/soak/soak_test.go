@@ -75,6 +75,12 @@ func (c *crowd) count(what string) {
 	c.counts[what]++
 }
 
+// logged counts what the server logs, whoever it is about.
+func (c *crowd) logged(text string) {
+	text, _, _ = strings.Cut(text, " from 127.0.0.1")
+	c.count("log: " + text)
+}
+
 func (c *crowd) fault(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,7 +330,7 @@ func TestSoak(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	c := &crowd{counts: make(map[string]int)}
-	c.house = newHouse(slog.New(loud{slog.LevelWarn, func(text string) { c.count("log: " + text) }}))
+	c.house = newHouse(slog.New(loud{slog.LevelWarn, c.logged}))
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +342,7 @@ func TestSoak(t *testing.T) {
 		served <- mcphttp.Serve(ctx, l, c.house.srv, &mcphttp.Options{
 			Authenticate: authenticate, WriteTimeout: patience / 2, BodyTimeout: patience / 2, KeepAlive: 300 * time.Millisecond,
 			Sessions: &mcphttp.SessionOptions{IdleTimeout: idle(), MaxSessions: maxSessions(), RetryAfter: 50 * time.Millisecond},
-			Logger:   slog.New(loud{slog.LevelWarn, func(text string) { c.count("log: " + text) }}),
+			Logger:   slog.New(loud{slog.LevelWarn, c.logged}),
 		})
 	}()
 	if err := rude(ctx, c.addr, "GET / HTTP/1.0\r\n\r\n", patience); err != nil { // so that it serves
