@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed38e7925c/parley/internal/era"
 	"github.com/seed38e7925c/parley/internal/schema"
 )
@@ -46,8 +48,9 @@ func (e *toolEntry) order() *int64 { return &e.seq }
 //     is the content, for clients and models that know no structured content. Revisions before 2026-07-28 carry structured content
 //     only if it is an object, and 2025-03-26 and older none.
 //
-// What becomes of an error is explained at [ToolError]. AddTool panics if the tool cannot be registered: a bad name, a schema that is
-// none, a name that is taken, questions that ask for secrets. [RegisterTool] returns the error instead.
+// What becomes of an error is explained at [ToolError]. AddTool panics if the tool cannot be registered: a bad name, a type or tag from
+// which no schema can be made, a schema that is no JSON or does not describe an object, a name that is taken, questions that ask for
+// secrets. (What a given schema says beyond its root is read by the first call.) [RegisterTool] returns the error instead.
 func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, call *Call, in In) (Out, error)) {
 	if err := RegisterTool(s, t, h); err != nil {
 		panic(err)
@@ -65,6 +68,9 @@ func RegisterTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, c
 	tool := *t
 	tool.Asks = declare(t.Asks)
 	in, out := inputOf[In](&tool), outputOf[Out](&tool)
+	if err := checkInferred(in.schema, out.schema); err != nil {
+		return fmt.Errorf("mcp: tool %q: %w", tool.Name, err)
+	}
 	e := &toolEntry{
 		tool: &tool,
 		call: func(ctx context.Context, c *Call, args json.RawMessage) (*CallToolResult, error) {
@@ -85,6 +91,18 @@ func RegisterTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, c
 		output: out.schema,
 	}
 	return s.addTool(e)
+}
+
+// checkInferred makes the schemas of a tool's types, once for each type in a process, so that a type without one is found when the
+// tool is registered. They are kept for the first list.
+func checkInferred(input, output func() (json.RawMessage, error)) error {
+	if _, err := input(); err != nil {
+		return fmt.Errorf("its input: %w", err)
+	}
+	if _, err := output(); err != nil {
+		return fmt.Errorf("its output: %w", err)
+	}
+	return nil
 }
 
 // toolName returns the name of a tool that may be missing.
@@ -145,7 +163,7 @@ func checkSchemaRoot(field string, raw json.RawMessage, object bool) error {
 			typ, _ = stringOf(value)
 		}
 	})
-	isObject = err == nil
+	isObject = err == nil && jsontext.Value(raw).IsValid()
 	switch {
 	case !isObject && (object || string(raw) != "true" && string(raw) != "false"):
 		return fmt.Errorf("%s is not a JSON Schema", field)
