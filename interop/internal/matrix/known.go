@@ -103,16 +103,12 @@ var AllKnown = []Known{
 	},
 	{
 		Server: MCPGo, Check: Progress, State: Fault, Sometimes: true,
-		Reason: "progress that a tool reports just before its answer is sometimes sent after the answer, or never",
+		Reason: "progress that a tool reports just before its answer is at times sent after the answer, or never (3 to 40 % in a trial of 400 calls)",
 		Rule:   "basic/utilities/progress: progress notifications MUST stop after completion",
 		Match:  regexp.MustCompile(`no such progress event`),
 	},
-	{
-		Server: MCPGo, Check: Logging, State: Fault, Sometimes: true,
-		Reason: "a log message that a tool sends just before its answer is sometimes sent after the answer, or never",
-		Rule:   "server/utilities/logging: messages of a request belong to it (2026-07-28: on its stream, before the response)",
-		Match:  regexp.MustCompile(`no such log event`),
-	},
+	mcpgoLogging("http"),
+	mcpgoLogging("sse"),
 	tsProgress("stdio"),
 	tsProgress("sse"),
 	{
@@ -141,5 +137,14 @@ func tsProgress(over string) Known {
 		Reason: "progress that arrives together with the answer is lost: the client forgets the token before it looks at the progress",
 		Rule:   "basic/utilities/progress: what comes before the response belongs to the request; messages of one stream are in order",
 		Match:  regexp.MustCompile(`no such progress event.*Received a progress notification for an unknown token`),
+	}
+}
+
+func mcpgoLogging(over string) Known {
+	return Known{
+		Server: MCPGo, Transport: over, Check: Logging, State: Fault, Sometimes: true,
+		Reason: "a log message that a tool sends just before its answer is lost at times (1 to 17 of 400 in a trial)",
+		Rule:   "server/utilities/logging: a message of a level that was asked for is sent (2026-07-28: on the request's stream, before the response)",
+		Match:  regexp.MustCompile(`no such log event`),
 	}
 }
