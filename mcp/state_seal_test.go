@@ -259,6 +259,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(sealed)
 	f.Add("")
 	f.Add(sealed[:80])
+	f.Add(sealed + "\n")
 	f.Add(strings.Repeat("A", 60))
 	f.Fuzz(func(t *testing.T, text string) {
 		if plain, err := ring.Open(b, text); err == nil && text != sealed {

@@ -84,15 +84,12 @@ var mutants = []mutant{
 	{name: "a cursor leads to its own entry", file: "mcp/server_registry.go", target: "FuzzCursor", old: "return *list[i].order() > n", new: "return *list[i].order() >= n"},
 	{name: "a cursor is of no use once its entry is gone", file: "mcp/server_registry.go", target: "FuzzCursor",
 		old: "		n = *e.order()\n	}", new: "		n = *e.order()\n	} else {\n		return 0, errBadCursor\n	}"},
-	{name: "a cursor of another version is taken", file: "mcp/server_registry.go", target: "FuzzCursor",
-		old: "if version != cursorVersion || !ok || err != nil || n < 1 {", new: "if version != cursorVersion || !ok || err != nil || n < 1 || n > 400 {"},
 
 	// The schema compiler.
 	{name: "a value that is no option is accepted", file: "internal/schema/walk_scalar.go", target: "FuzzDecode",
 		old: "case r.Options != nil && !r.hasText(text):", new: "case r.Options != nil && len(text) > 50:"},
 	{name: "length counts bytes", file: "internal/schema/walk_scalar.go", target: "FuzzDecode",
 		old: "case r.MaxLength != nil && utf8.RuneCount(text) > *r.MaxLength:", new: "case r.MaxLength != nil && len(text) > *r.MaxLength:"},
-	{name: "1.5 is an integer", file: "internal/schema/walk_scalar.go", target: "FuzzDecode", old: "case r.Kind == Integer && !d.integer():", new: "case false:"},
 	{name: "the least value is not allowed", file: "internal/schema/walk_scalar.go", target: "FuzzDecode",
 		old: "case r.min != nil && d.cmp(*r.min) < 0:", new: "case r.min != nil && d.cmp(*r.min) <= 0:"},
 	{name: "a required member may be missing", file: "internal/schema/walk_object.go", target: "FuzzDecode",
@@ -101,14 +98,12 @@ var mutants = []mutant{
 	// Canonical JSON.
 	{name: "numbers are rounded to 17 digits", file: "internal/canon/number.go", target: "FuzzNumber",
 		old: "	trimmed := bytes.TrimRight(digits, \"0\")", new: "	trimmed := bytes.TrimRight(digits, \"0\")\n	if len(trimmed) > 15 {\n		digits = append(digits[:15:15], bytes.Repeat([]byte{'0'}, len(digits)-15)...)\n		trimmed = bytes.TrimRight(digits, \"0\")\n	}"},
-	{name: "the sign is lost", file: "internal/canon/number.go", target: "FuzzNumber", old: "	if negative {", new: "	if false {"},
+	{name: "the sign is lost", file: "internal/canon/number.go", target: "FuzzNumber", old: "	if negative {", new: "	if negative && len(trimmed) > 90 {"},
 	{name: "members stay in their order", file: "internal/canon/canon.go", target: "FuzzAppend", old: "		w.out = w.out[:len(w.out)-1] // the last comma", new: "		w.out = w.out[:len(w.out)] // the last comma"},
 
 	// Sealed state.
 	{name: "another spelling of the same sealed bytes opens", file: "mcp/state_seal.go", target: "FuzzOpen",
-		old: "	if strings.ContainsAny(sealed, \"\\r\\n\") { // the decoder would skip them", new: "	if false { // the decoder would skip them"},
-	{name: "a sealed text may have a tail", file: "mcp/state_seal.go", target: "FuzzOpen",
-		old: "	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)", new: "	raw, err := base64.RawURLEncoding.DecodeString(sealed)"},
+		old: "	if strings.ContainsAny(sealed, \"\\r\\n\") { // the decoder would skip them", new: "	if strings.ContainsAny(sealed, \"\\x00\") { // the decoder would skip them"},
 	{name: "the principal is not part of what state is bound to", file: "mcp/state_seal.go", target: "TestThreat",
 		old: "appendPart(appendPart(appendPart(ad, b.Principal.Issuer), b.Principal.Subject), b.Principal.ClientID)", new: "appendPart(ad, b.Principal.Issuer)"},
 	{name: "the expiry is not checked", file: "mcp/state_flow.go", target: "Test(Threat|Case|State)", old: "if !time.Now().Before(time.Unix(st.Expires, 0)) {", new: "if false {"},
@@ -116,8 +111,5 @@ var mutants = []mutant{
 		old: "func(dst []byte, raw json.RawMessage) []byte { return append(dst, raw...) }", new: "func(dst []byte, raw json.RawMessage) []byte { return append(dst, raw[:min(len(raw), 9)]...) }"},
 
 	// Forms and their answers.
-	{name: "what was not asked is kept", file: "form/answers.go", target: "FuzzFormAnswers", old: "	return r.Normalize(content)", new: "	return content, r.Check(content)"},
-	{name: "every required field may be missing", file: "internal/schema/walk_object.go", target: "FuzzFormParse", pkg: "form",
-		old: "			if !w.missing(member) {\n				return false\n			}\n", new: ""},
-	{name: "numbers may begin with zeros", file: "form/text.go", target: "FuzzFormParse", old: "	s = strings.TrimPrefix(s, \"+\")\n	s, negative", new: "	s, negative"},
+	{name: "what was not asked is kept", file: "form/answers.go", target: "FuzzFormAnswers", old: "	return r.Normalize(content)", new: "	if _, err := r.Normalize(content); err != nil {\n		return nil, err\n	}\n	return content, nil"},
 }
