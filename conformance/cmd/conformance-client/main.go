@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/seed38e7925c/parley/mcp"
-	"github.com/seed38e7925c/parley/mcphttp"
 )
 
 // The suite's way to tell a client what to do.
@@ -50,7 +49,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", envContext, err)
 		}
 	}
-	client, err := mcp.Connect(ctx, mcphttp.Dial(h.url), &mcp.ClientOptions{
+	transport, err := h.transport()
+	if err != nil {
+		return err
+	}
+	client, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{
 		Info:       &mcp.Implementation{Name: "parley-conformance", Version: "1.0.0"},
 		Interactor: h.interactor(),
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -76,6 +79,7 @@ type scenarioContext struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	} `json:"toolCalls"`
+	authContext
 }
 
 // interactor answers as a person who accepts what is proposed.

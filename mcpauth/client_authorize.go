@@ -1,0 +1,160 @@
+package mcpauth
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/oauth2"
+)
+
+// ErrLoginDeclined is returned for requests that need a login which the person, or the authorization server on the person's behalf,
+// refused. The person is not asked again until [Transport.Forget].
+var ErrLoginDeclined = errors.New("mcpauth: the login was declined")
+
+// A mix-up is an answer of an authorization server that is not the one asked. What else it says is not shown.
+func mixUp(expected, got string) error {
+	return fmt.Errorf("mcpauth: the callback is from another authorization server: expected iss %q, got %q; its code is not used", expected, clip(got))
+}
+
+// authorize has the person log in, and exchanges the code for a token.
+func (t *Transport) authorize(ctx context.Context, d *discovery, scopes []string) (*credential, error) {
+	if !slices.Contains(d.meta.ChallengeMethods, "S256") {
+		return nil, fmt.Errorf("mcpauth: the authorization server %q does not say that it supports PKCE with S256 (code_challenge_methods_supported is %q); it is not safe to log in there", d.meta.Issuer, d.meta.ChallengeMethods)
+	}
+	if d.meta.AuthorizationEndpoint == "" {
+		return nil, fmt.Errorf("mcpauth: the authorization server %q has no authorization_endpoint", d.meta.Issuer)
+	}
+	known, err := load[Registration](ctx, t.opts.Store, clientKey(d.meta.Issuer))
+	if err != nil {
+		return nil, err
+	}
+	registered := ""
+	if known != nil {
+		registered = known.RedirectURI
+	}
+	login, err := t.opts.Login(ctx, registered)
+	if err != nil {
+		return nil, fmt.Errorf("mcpauth: preparing the login: %w", err)
+	}
+	defer login.Close()
+	reg, err := t.client(ctx, d.meta, login.RedirectURI())
+	if err != nil {
+		return nil, err
+	}
+	code, verifier, err := t.askPerson(ctx, d, &request{login: login, reg: reg, scopes: scopes})
+	if err != nil {
+		return nil, err
+	}
+	key, err := t.loginKey()
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {login.RedirectURI()}, "resource": {d.resource}}
+	return t.issue(ctx, d, &issuance{reg: reg, form: form, key: key, scopes: scopes})
+}
+
+// A request is one authorization request.
+type request struct {
+	login  Login
+	reg    *Registration
+	scopes []string
+}
+
+// askPerson sends the person to the authorization server and returns the code and what proves that this client asked for it.
+func (t *Transport) askPerson(ctx context.Context, d *discovery, q *request) (code, verifier string, err error) {
+	state, verifier := newID(), oauth2.GenerateVerifier()
+	conf := oauth2.Config{ClientID: q.reg.ClientID, RedirectURL: q.login.RedirectURI(), Scopes: q.scopes, Endpoint: oauth2.Endpoint{AuthURL: d.meta.AuthorizationEndpoint}}
+	extra := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", d.resource)}
+	if slices.Contains(q.scopes, "offline_access") {
+		extra = append(extra, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	answer, err := q.login.Authorize(ctx, &LoginRequest{
+		Server: t.resourceURL(), Issuer: d.meta.Issuer, Scopes: slices.Clone(q.scopes), State: state, URL: conf.AuthCodeURL(state, extra...),
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("mcpauth: logging in at %s: %w", d.meta.Issuer, err)
+	}
+	code, err = checkCallback(answer, state, d.meta)
+	return code, verifier, err
+}
+
+// checkCallback takes the code out of a callback that answers this request and comes from this authorization server (RFC 9207).
+func checkCallback(answer url.Values, state string, m *Metadata) (string, error) {
+	for _, name := range []string{"state", "code", "iss", "error"} {
+		if len(answer[name]) > 1 {
+			return "", fmt.Errorf("mcpauth: the callback has %s more than once; it is not used", name)
+		}
+	}
+	if subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(state)) != 1 {
+		return "", errors.New("mcpauth: the callback does not answer this login (its state is another one); its code is not used")
+	}
+	if iss, ok := answer["iss"]; ok && iss[0] != m.Issuer {
+		return "", mixUp(m.Issuer, iss[0])
+	} else if !ok && m.IssInResponses {
+		return "", mixUp(m.Issuer, "")
+	}
+	if code := answer.Get("error"); code != "" {
+		e := &OAuthError{Endpoint: "authorization endpoint", Code: code, Description: answer.Get("error_description")}
+		if code == "access_denied" {
+			return "", fmt.Errorf("%w: %w", ErrLoginDeclined, e)
+		}
+		return "", e
+	}
+	if answer.Get("code") == "" {
+		return "", errors.New("mcpauth: the callback has neither a code nor an error")
+	}
+	return answer.Get("code"), nil
+}
+
+// An issuance is a request for a first token.
+type issuance struct {
+	reg    *Registration
+	form   url.Values
+	key    *dpopKey
+	scopes []string
+}
+
+// issue asks for a first token.
+func (t *Transport) issue(ctx context.Context, d *discovery, i *issuance) (*credential, error) {
+	r, err := t.token(ctx, &tokenCall{endpoint: d.meta.TokenEndpoint, issuer: d.meta.Issuer, reg: i.reg, form: i.form, key: i.key})
+	if err != nil {
+		return nil, err
+	}
+	c := &credential{ID: newID(), Issuer: d.meta.Issuer, Resource: d.resource, TokenEndpoint: d.meta.TokenEndpoint, Requested: i.scopes, fresh: true}
+	if i.reg != nil {
+		c.ClientID = i.reg.ClientID
+	}
+	if i.key != nil {
+		c.Key = i.key.pkcs8
+	}
+	c.take(r, t.now())
+	if t := strings.ToLower(r.TokenType); t != "bearer" && t != "dpop" && t != "" || c.DPoP && i.key == nil {
+		return nil, fmt.Errorf("mcpauth: the authorization server issued a token of type %q, which this client cannot use", clip(r.TokenType))
+	}
+	return c, nil
+}
+
+// wanted chooses the scopes: those of the challenge, or else all of the resource metadata, or none; with those that were had before.
+func (t *Transport) wanted(d *discovery, ch *Challenge, before *credential) []string {
+	var scopes []string
+	switch {
+	case ch != nil && ch.Scopes != nil:
+		scopes = ch.Scopes
+	case t.opts.Scopes != nil:
+		scopes = t.opts.Scopes
+	default:
+		scopes = slices.DeleteFunc(slices.Clone(d.scopes), func(s string) bool { return s == "offline_access" })
+	}
+	if before != nil && before.Issuer == d.meta.Issuer && before.Resource == d.resource {
+		scopes = scopeSet(scopes, before.scopes())
+	}
+	if t.opts.Grant == nil && !t.opts.NoOfflineAccess && slices.Contains(d.meta.Scopes, "offline_access") {
+		scopes = scopeSet(scopes, []string{"offline_access"})
+	}
+	return scopeSet(scopes)
+}

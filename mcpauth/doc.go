@@ -1,0 +1,25 @@
+// Package mcpauth is authorization for MCP over HTTP.
+//
+// [NewTransport] is the client's side: an [net/http.RoundTripper] that logs in where a server demands it. It goes into the client of
+// mcphttp.Dial,
+//
+//	auth, err := mcpauth.NewTransport(url, nil, &mcpauth.ClientOptions{Store: store})
+//	transport := mcphttp.Dial(url, &mcphttp.DialOptions{Client: &http.Client{Transport: auth}})
+//
+// and serves every revision that has authorization, from 2025-03-26 to 2026-07-28: it finds the authorization server of the MCP server,
+// makes the client known there, has the person log in with PKCE, names the resource everywhere, renews tokens and asks for more scope when
+// that is demanded. Tokens can also be had without a person: by client credentials, by an enterprise's identity provider, by the identity of
+// a workload ([Grant]).
+//
+// What a server says is not believed. Metadata counts only if it is about this server and of the issuer that it was asked for, a code only
+// if it comes from the authorization server that was asked, and nothing is sent to addresses inside somebody's network unless the host
+// allows it. Credentials are kept by issuer and resource.
+//
+//   - client_transport.go: the transport and its options
+//   - client_challenge.go: WWW-Authenticate
+//   - client_discover.go, client_fetch.go: metadata, and how it is fetched
+//   - client_register.go, client_authorize.go, client_login.go: becoming known, and logging in
+//   - client_token.go, client_credential.go, client_dpop.go: tokens, their renewal, their binding to a key
+//   - client_grant.go: tokens without a person
+//   - client_store.go: where credentials are kept
+package mcpauth
