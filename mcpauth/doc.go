@@ -21,5 +21,5 @@
 //   - client_register.go, client_authorize.go, client_login.go: becoming known, and logging in
 //   - client_token.go, client_credential.go, client_dpop.go: tokens, their renewal, their binding to a key
 //   - client_grant.go: tokens without a person
-//   - client_store.go: where credentials are kept
+//   - client_store.go, client_filestore.go: where credentials are kept
 package mcpauth
