@@ -46,7 +46,16 @@ func (t *Transport) authorize(ctx context.Context, d *discovery, scopes []string
 	if err != nil {
 		return nil, err
 	}
-	code, verifier, err := t.askPerson(ctx, d, &request{login: login, reg: reg, scopes: scopes})
+	c, err := t.exchangeCode(ctx, d, &request{login: login, reg: reg, scopes: scopes})
+	if unknownClient(err) {
+		return nil, errors.Join(err, t.unregister(ctx, reg))
+	}
+	return c, err
+}
+
+// exchangeCode has the person agree and exchanges the code.
+func (t *Transport) exchangeCode(ctx context.Context, d *discovery, q *request) (*credential, error) {
+	code, verifier, err := t.askPerson(ctx, d, q)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +63,8 @@ func (t *Transport) authorize(ctx context.Context, d *discovery, scopes []string
 	if err != nil {
 		return nil, err
 	}
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {login.RedirectURI()}, "resource": {d.resource}}
-	return t.issue(ctx, d, &issuance{reg: reg, form: form, key: key, scopes: scopes})
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {q.login.RedirectURI()}, "resource": {d.resource}}
+	return t.issue(ctx, d, &issuance{reg: q.reg, form: form, key: key, scopes: q.scopes})
 }
 
 // A request is one authorization request.

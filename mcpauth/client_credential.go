@@ -115,6 +115,7 @@ func (t *Transport) storedFor(ctx context.Context, issuer, resource string) (*cr
 // keep makes a new credential the one in force, here and in the store.
 func (t *Transport) keep(ctx context.Context, c *credential) error {
 	t.cred.Store(c)
+	ctx = context.WithoutCancel(ctx) // what was got is not lost
 	if err := save(ctx, t.opts.Store, tokenKey(c.Issuer, c.Resource), c); err != nil {
 		return err
 	}
@@ -143,7 +144,8 @@ func (t *Transport) renew(ctx context.Context, old *credential) error {
 			fresh = now // somebody else was faster
 			return data, nil
 		}
-		fresh, refusal = t.refresh(ctx, now, reg)
+		// Once it is presented a refresh token may be used up: the answer is waited for whatever becomes of the request that needs it.
+		fresh, refusal = t.refresh(context.WithoutCancel(ctx), now, reg)
 		if definite(refusal) {
 			return nil, nil
 		}

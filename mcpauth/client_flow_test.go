@@ -1,6 +1,7 @@
 package mcpauth_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -333,5 +334,46 @@ func TestOptionsAreChecked(t *testing.T) {
 		if _, err := mcpauth.NewTransport(u, nil, nil); err == nil {
 			t.Errorf("%s: no error", u)
 		}
+	}
+}
+
+// A registration that the authorization server has forgotten is made anew by the next login.
+func TestForgottenRegistration(t *testing.T) {
+	w := newWorld(t)
+	tr := w.transport(nil)
+	w.mustPost(tr)
+	w.change(func() {
+		w.issued = 100
+		w.answer = func(url.Values) (int, string) { return 401, `{"error":"invalid_client"}` }
+	})
+	if _, err := post(tr, w.url()); err == nil || !strings.Contains(err.Error(), "invalid_client") {
+		t.Fatalf("error %v", err)
+	}
+	w.change(func() { w.answer = nil })
+	w.mustPost(tr)
+	if n := w.asked("AS /register"); n != 2 {
+		t.Errorf("%d registrations", n)
+	}
+}
+
+// A refresh token that was presented is used up: its answer is kept though the request that needed it is gone.
+func TestCaseA03RenewalOutlivesItsRequest(t *testing.T) {
+	w := newWorld(t)
+	w.expires = 1e-9
+	tr := w.transport(nil)
+	w.mustPost(tr)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.change(func() {
+		w.expires = 3600
+		w.answer = func(url.Values) (int, string) { cancel(); return 0, "" }
+	})
+	req := must(http.NewRequestWithContext(ctx, http.MethodPost, w.url(), http.NoBody))
+	if resp, err := tr.RoundTrip(req); err == nil {
+		_ = resp.Body.Close()
+		t.Error("a request that was given up went on")
+	}
+	w.mustPost(tr)
+	if n := w.asked("AS /token"); n != 2 {
+		t.Errorf("%d token requests", n)
 	}
 }

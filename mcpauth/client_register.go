@@ -124,6 +124,24 @@ func (t *Transport) registrationOf(ctx context.Context, c *credential) (*Registr
 	return r, nil
 }
 
+// unknownClient reports whether an authorization server does not know the client, or not any more.
+func unknownClient(err error) bool {
+	var e *OAuthError
+	return errors.As(err, &e) && (e.Code == "invalid_client" || e.Code == "unauthorized_client")
+}
+
+// unregister forgets a dynamic registration, so that the next login makes a new one, unless there is a newer one already.
+func (t *Transport) unregister(ctx context.Context, r *Registration) error {
+	key := clientKey(r.Issuer)
+	return t.opts.Store.Update(ctx, key, func(data []byte) ([]byte, error) {
+		now, err := decodeRecord[Registration](key, data)
+		if err != nil || now == nil || now.ClientID != r.ClientID {
+			return data, err
+		}
+		return nil, nil
+	})
+}
+
 // applicationType is "native" where the answer comes back to this computer, or to a scheme of the application's own.
 func applicationType(redirectURI string) string {
 	u, err := url.Parse(redirectURI)
