@@ -50,8 +50,6 @@ type outCall struct {
 	asker    *Interactor
 	opened   []*OpenQuestion // pages that the person agreed to open for it (2026-07-28)
 	fate     askFate
-
-	withdraw []context.CancelCauseFunc // questions that came on its own stream (handshake era); guarded by the connection
 }
 
 // request encodes params, sends the request and decodes the result into result (unless that is nil).

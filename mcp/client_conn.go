@@ -161,9 +161,6 @@ func (n *connection) cancelIncoming(id jsonrpc.ID, reason string) {
 // errWithdrawn is why a question ended that its server took back.
 var errWithdrawn = errors.New("mcp: the server withdrew the question")
 
-// errCallEnded is why a question ended whose call did.
-var errCallEnded = errors.New("mcp: the call that caused the question has ended")
-
 // track registers a request under way, so that progress and questions find it.
 func (n *connection) track(call *outCall) {
 	n.mu.Lock()
@@ -171,25 +168,11 @@ func (n *connection) track(call *outCall) {
 	n.calls[call.id] = call
 }
 
-// untrack undoes track, and withdraws the questions of the request: nobody waits for their answers any more.
+// untrack undoes track.
 func (n *connection) untrack(call *outCall) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.calls, call.id)
-	for _, cancel := range call.withdraw {
-		cancel(errCallEnded)
-	}
-	call.withdraw = nil
-}
-
-// endWith has cancel called when the request ends whose stream is via. It does nothing where the transport cannot tell, nor if there is
-// no such request.
-func (n *connection) endWith(via jsonrpc.ID, cancel context.CancelCauseFunc) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if call := n.calls[via]; call != nil && !via.IsZero() {
-		call.withdraw = append(call.withdraw, cancel)
-	}
 }
 
 // callsOf returns the requests that a message of the server belongs to: the one whose stream carried it, or where the transport cannot

@@ -143,7 +143,6 @@ func (n *connection) receiveRequest(m *jsonrpc.Message, via jsonrpc.ID) {
 			"server", n.client.origin, "method", m.Method, "id", m.ID.String())
 		return
 	}
-	n.endWith(via, cancel)
 	req := &jsonrpc.Message{ID: m.ID, Method: m.Method, Params: slices.Clone(m.Params)}
 	q := n.inquire(req, via) // takes its place in the queue now, in order of arrival
 	settled := q.endWith(via, cancel)
@@ -274,7 +273,11 @@ func (n *connection) dismiss(id jsonrpc.ID) {
 	delete(n.incoming, id)
 }
 
-// respond sends a response, unless the request was withdrawn meanwhile: nobody waits for it then.
+// respondTimeout bounds the sending of a response.
+const respondTimeout = time.Minute
+
+// respond sends a response, unless the request was withdrawn meanwhile: nobody waits for it then. Once it is on its way it is not called
+// back: over HTTP/1.1 a cancelled exchange takes its connection along, and whatever other request has just been given that.
 func (n *connection) respond(ctx context.Context, resp *jsonrpc.Message) {
 	select {
 	case <-n.ready:
@@ -283,7 +286,9 @@ func (n *connection) respond(ctx context.Context, resp *jsonrpc.Message) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := n.link.Send(ctx, resp); err != nil && ctx.Err() == nil {
+	sending, cancel := context.WithTimeout(n.client.base, respondTimeout)
+	defer cancel()
+	if err := n.link.Send(sending, resp); err != nil && n.client.base.Err() == nil {
 		n.client.log.Warn("mcp: answering the server", "server", n.client.origin, "err", err)
 	}
 }

@@ -85,7 +85,7 @@ func (l *link) sending(m *jsonrpc.Message) (*posting, error) {
 	}
 	rev := l.revision()
 	rules := rev.Rules()
-	p := &posting{url: to, header: make(http.Header, 6), body: jsonrpc.Append(nil, m)}
+	p := &posting{url: to, safe: m.Kind() == jsonrpc.Response, header: make(http.Header, 6), body: jsonrpc.Append(nil, m)} // a server takes one answer
 	l.common(p.header)
 	if rules.HTTP.MirrorHeaders && m.Method != "" {
 		p.header[linkMethodHeader] = []string{era.EncodeHeader(m.Method)}
