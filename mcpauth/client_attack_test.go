@@ -282,3 +282,21 @@ func TestThreat19BrowserOpensNoScript(t *testing.T) {
 		}
 	}
 }
+
+// Only who asks for it gets the slash, and iss stays exact.
+func TestCaseA05SlashByOption(t *testing.T) {
+	w := newWorld(t)
+	iss := w.as.URL + "/"
+	w.meta = func() map[string]any {
+		m := w.usualMeta()
+		m["issuer"] = w.as.URL + "/"
+		return m
+	}
+	w.callback = func(q url.Values) { q.Set("iss", iss) }
+	w.mustRefuse(w.transport(nil), "must be equal")
+	o := &mcpauth.ClientOptions{AllowIssuerSlash: true}
+	iss = w.as.URL
+	w.mustRefuse(w.transport(o), "another authorization server")
+	iss = w.as.URL + "/"
+	w.mustPost(w.transport(o))
+}

@@ -181,7 +181,7 @@ func (t *Transport) metadata(ctx context.Context, issuer string) (*Metadata, err
 
 // checkMetadata refuses metadata of somebody else, and endpoints that no secret may be sent to.
 func (t *Transport) checkMetadata(m *Metadata, issuer, at string) error {
-	if m.Issuer != issuer {
+	if m.Issuer != issuer && !(t.opts.AllowIssuerSlash && sameButSlash(m.Issuer, issuer)) {
 		return fmt.Errorf("mcpauth: %s is the metadata of another issuer: expected %q, got %q (the strings must be equal); nothing is sent to it", at, issuer, clip(m.Issuer))
 	}
 	if err := t.fetch.checkURL("token_endpoint in "+at, m.TokenEndpoint); err != nil {
@@ -196,6 +196,12 @@ func (t *Transport) checkMetadata(m *Metadata, issuer, at string) error {
 		}
 	}
 	return nil
+}
+
+// sameButSlash reports whether two issuers without a path differ by the slash after the host at most.
+func sameButSlash(a, b string) bool {
+	a, b = strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/")
+	return a == b && strings.Count(a, "/") == 2
 }
 
 // discoverLegacy is discovery as of 2025-03-26: the server's origin is the authorization server, with metadata or with default paths.

@@ -86,3 +86,14 @@ func TestApplicationType(t *testing.T) {
 		}
 	}
 }
+
+func TestCaseA05SlashAfterTheHost(t *testing.T) {
+	for pair, want := range map[[2]string]bool{
+		{"https://as.test", "https://as.test/"}: true, {"https://as.test/", "https://as.test"}: true, {"https://as.test/t1", "https://as.test/t1/"}: false,
+		{"https://as.test//", "https://as.test"}: false, {"https://as.test", "https://AS.test"}: false, {"https://as.test", "https://evil.test/"}: false,
+	} {
+		if got := sameButSlash(pair[0], pair[1]); got != want {
+			t.Errorf("%q: %v", pair, got)
+		}
+	}
+}

@@ -46,6 +46,11 @@ type ClientOptions struct {
 	// DPoP binds tokens to a key of this client (RFC 9449), where the authorization server does so.
 	DPoP bool
 
+	// AllowIssuerSlash takes metadata whose issuer differs from the expected one by the slash after the host alone ("https://as.example"
+	// and "https://as.example/"), against the specification, for servers that are known to be published so. What the metadata
+	// says is then the issuer, and the iss of callbacks must equal that.
+	AllowIssuerSlash bool
+
 	// AllowLoopback lets servers name places on this computer. It is always so if the MCP server is itself on this computer.
 	AllowLoopback bool
 	// AllowNetworks are private networks that servers may name places in. Default: none.
