@@ -107,7 +107,7 @@ func FuzzCursor(f *testing.F) {
 			}
 			return nil, false
 		}
-		if i, err := position(list, cursor, get); err == nil && (i < 0 || i > len(list)) || err != nil && err != errBadCursor { //nolint:errorlint // the very one
+		if i, err := position(list, cursor, get); err == nil && (i < 0 || i > len(list)) || err != nil && err != errBadCursor {
 			t.Fatalf("cursor %q leads to %d of %d, %v", cursor, i, n, err)
 		}
 		if at >= n {

@@ -5,10 +5,12 @@ package mcphttp_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -212,20 +214,30 @@ func TestAttackOtherPrincipal(t *testing.T) {
 // After abuse of every kind nothing is left running.
 func TestAttackLeavesNothingBehind(t *testing.T) {
 	s := serveSite(t, &mcphttp.Options{BodyTimeout: 300 * time.Millisecond, WriteTimeout: 300 * time.Millisecond, KeepAlive: 50 * time.Millisecond})
-	warm, _ := rawHTTP(t, s, "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	_ = warm
-	time.Sleep(50 * time.Millisecond)
 	before := runtime.NumGoroutine()
 	var wg sync.WaitGroup
-	open := func(text string, hold time.Duration) {
+	// open sends a request and hangs up once the server has said something, or, if whole, once it has hung up itself.
+	open := func(text string, whole bool) {
 		wg.Go(func() {
 			c, err := net.Dial("tcp", s.ts.Listener.Addr().String())
 			if err != nil {
+				t.Error(err)
 				return
 			}
 			defer c.Close()
-			_, _ = io.WriteString(c, text)
-			time.Sleep(hold)
+			if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Error(err)
+			}
+			var said io.Reader = c
+			if !whole {
+				said = io.LimitReader(c, 1)
+			}
+			if _, err := io.Copy(io.Discard, said); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the server neither answers nor hangs up: %.60q", text)
+			}
 		})
 	}
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n" +
@@ -239,19 +251,19 @@ func TestAttackLeavesNothingBehind(t *testing.T) {
 		return fmt.Sprintf(head, method, header, len(body), body)
 	}
 	for range 40 {
-		open(fmt.Sprintf(head, "tools/list", "", 1000, "{"), 600*time.Millisecond)
-		open(request("subscriptions/listen", "", `,"notifications":{"toolsListChanged":true}`), 500*time.Millisecond)
-		open(request("tools/call", "wait", `,"name":"wait","arguments":{}`), 300*time.Millisecond)
-		open("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: x\r\n\r\n", 200*time.Millisecond)
+		open(fmt.Sprintf(head, "tools/list", "", 1000, "{"), true) // a body that never comes
+		open(request("subscriptions/listen", "", `,"notifications":{"toolsListChanged":true}`), false)
+		open(request("tools/call", "wait", `,"name":"wait","arguments":{}`), false)
+		open("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: x\r\n\r\n", false)
 	}
 	wg.Wait()
 	s.client.CloseIdleConnections()
-	deadline := time.Now().Add(5 * time.Second)
-	for runtime.NumGoroutine() > before+5 && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before+5 {
-		buf := make([]byte, 1<<16)
-		t.Errorf("%d goroutines before, %d after\n%s", before, n, buf[:runtime.Stack(buf, true)])
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+5; <-again.C {
+		if time.Now().After(deadline) {
+			buf := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines before, %d after\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
+		}
 	}
 }
