@@ -101,11 +101,9 @@ func TestAttackFatList(t *testing.T) {
 	var logged atomic.Int32
 	c := f.connect(&mcp.ClientOptions{Logger: countLog(&logged)})
 	before := alloc()
-	begin := time.Now()
 	_, err := c.ListTools(t.Context(), nil)
-	d, grown := time.Since(begin), (alloc()-before)>>20
-	if logged.Load() > 1000 || d > 3*time.Second || grown > 300 {
-		t.Errorf("%d log lines, %v, %d MiB allocated for 8 MiB (%v)", logged.Load(), d, grown, err)
+	if grown := (alloc() - before) >> 20; logged.Load() > 1000 || grown > 300 || err == nil || !strings.Contains(err.Error(), "100000 entries") {
+		t.Errorf("%d log lines, %d MiB allocated for 8 MiB, %v", logged.Load(), grown, err)
 	}
 }
 
