@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// known are the reasons for which a test may be skipped in CI: what a clone cannot have.
-var known = regexp.MustCompile(`(?i)schema|PARLEY_SHARED|shared|only on |not on |windows|darwin|plan9|-short`)
+// known are the reasons for which a test may be skipped in CI: what a clone cannot have, and what a build leaves out.
+var known = regexp.MustCompile(`(?i)schema|PARLEY_SHARED|shared|only on |not on |windows|darwin|plan9|-short|this build has no handshake`)
 
 type event struct {
 	Action, Package, Test, Output string
