@@ -299,6 +299,7 @@ func checkLines(t *testing.T, input []byte, got []string) {
 func FuzzLines(f *testing.F) {
 	f.Add([]byte(pingOne+"\n\nlog\r\n"+pingOne), 3)
 	f.Add([]byte("x"), 0)
+	f.Add([]byte("\v"), 87) // white space, but not in JSON: no message, and no blank line either
 	f.Add([]byte(strings.Replace(pingOne, "{", "{"+strings.Repeat(" ", 200), 1)+"\n"+pingOne), 9)
 	f.Add([]byte("[1]\n"+strings.Repeat("x", 300)+"\n"+`{"jsonrpc":"2.0","id":"a","result":{}}`), 1)
 	f.Fuzz(func(t *testing.T, input []byte, cut int) {

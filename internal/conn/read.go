@@ -35,7 +35,7 @@ func (c *Conn) readLoop(ctx context.Context) {
 
 // line handles one line.
 func (c *Conn) line(ctx context.Context, line []byte) {
-	if len(bytes.TrimSpace(line)) == 0 {
+	if len(bytes.Trim(line, " \t\r\n")) == 0 {
 		return
 	}
 	m, err := jsonrpc.Decode(line)
