@@ -22,6 +22,9 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(s[0], s[1], s[2], s[3])
 	}
 	f.Fuzz(func(t *testing.T, template, uri, x, y string) {
+		if template == "" {
+			return // registration refuses it; the library lets it match everything
+		}
 		if len(template) > 60 || len(uri) > 60 || len(x)+len(y) > 60 || strings.Contains(template, ":") && strings.Contains(template, "{") &&
 			strings.LastIndexByte(template, ':') > strings.IndexByte(template, '{') {
 			return // prefixes are ours alone; see their own tests
