@@ -23,7 +23,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, template, uri, x, y string) {
 		if template == "" {
-			return // registration refuses it; the library lets it match everything
+			return // registration refuses it
 		}
 		if len(template) > 60 || len(uri) > 60 || len(x)+len(y) > 60 || strings.Contains(template, ":") && strings.Contains(template, "{") &&
 			strings.LastIndexByte(template, ':') > strings.IndexByte(template, '{') {
@@ -34,7 +34,8 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		lib := uritemplate.MustNew(template)
-		if want, got := libraryMatch(lib, uri), m.match(uri); !reflect.DeepEqual(got, want) || m.matches(uri) != (got != nil) {
+		want, got := libraryMatch(lib, uri), m.match(uri)
+		if (want == nil) != (got == nil) || !reflect.DeepEqual(filled(got), filled(want)) || m.matches(uri) != (got != nil) {
 			t.Fatalf("%q with %q: got %q, want %q", template, uri, got, want)
 		}
 		if strings.ContainsFunc(x+y, func(r rune) bool { return r < 0x20 || r >= 0x7f }) {
@@ -75,7 +76,25 @@ func FuzzTemplateValues(f *testing.F) {
 	})
 }
 
+// filled drops empty elements, of which the library keeps one where there are two.
+func filled(vars TemplateVars) map[string][]string {
+	out := map[string][]string{}
+	for name, values := range vars {
+		for _, v := range values {
+			if v != "" {
+				out[name] = append(out[name], v)
+			}
+		}
+	}
+	return out
+}
+
+// libraryMatch is what the library makes of a URI. Its matcher lets some pass that its own expression refuses, such as "!" for {x}; the
+// expression is right.
 func libraryMatch(lib *uritemplate.Template, uri string) TemplateVars {
+	if !lib.Regexp().MatchString(uri) {
+		return nil
+	}
 	values := lib.Match(uri)
 	if values == nil {
 		return nil
