@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/seed38e7925c/parley/internal/netrange"
 )
 
 // Defaults of what is fetched.
@@ -74,36 +77,12 @@ func (f *fetcher) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return d.DialContext(ctx, network, addr)
 }
 
-func prefixes(list ...string) []netip.Prefix {
-	var ps []netip.Prefix
-	for _, s := range list {
-		ps = append(ps, netip.MustParsePrefix(s))
-	}
-	return ps
-}
-
-var (
-	// embeddingNets are IPv6 ranges whose addresses carry an IPv4 address.
-	embeddingNets = prefixes("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
-	// privateNets are in use on somebody's own network.
-	privateNets = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "fc00::/7", "fec0::/10")
-	// forbiddenNets never hold an authorization server: this network, link-local, metadata services, multicast, reserved.
-	forbiddenNets = prefixes("0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-		"fe80::/10", "ff00::/8", "100::/64", "2001:db8::/32", "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd20:ce::254/128")
-)
-
-func within(a netip.Addr, ps []netip.Prefix) bool {
-	for _, p := range ps {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
-}
+// forbiddenNets never hold an authorization server.
+var forbiddenNets = slices.Concat(netrange.Unusable, netrange.Documentation, netrange.Metadata)
 
 // permits decides about one address. own says that it is the MCP server's.
 func (f *fetcher) permits(a netip.Addr, own bool) error {
-	if within(a.WithZone("").Unmap(), f.allow) {
+	if netrange.Within(a.WithZone("").Unmap(), f.allow) {
 		return nil
 	}
 	switch {
@@ -112,9 +91,9 @@ func (f *fetcher) permits(a netip.Addr, own bool) error {
 			return nil
 		}
 		return fmt.Errorf("mcpauth: %s is this computer; set ClientOptions.AllowLoopback if that is meant", a)
-	case a.Zone() != "", a.Is4In6(), a.IsUnspecified(), a.Is6() && within(a, embeddingNets), within(a, forbiddenNets):
+	case a.Zone() != "", a.Is4In6(), a.IsUnspecified(), a.Is6() && netrange.Within(a, netrange.Embedding), netrange.Within(a, forbiddenNets):
 		return fmt.Errorf("mcpauth: %s is reserved, or hides another address; nothing is sent there", a)
-	case !own && within(a, privateNets):
+	case !own && netrange.Within(a, netrange.Private):
 		return fmt.Errorf("mcpauth: %s is in a private network; name it in ClientOptions.AllowNetworks if that is meant", a)
 	}
 	return nil
