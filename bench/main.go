@@ -34,7 +34,7 @@ import (
 const ours = "parley"
 
 // peers in the order of the tables.
-var peers = []string{ours, "gosdk", "mcpgo", "floor"}
+var peers = []string{ours, "gosdk", mended, "mcpgo", "floor"}
 
 func main() {
 	log.SetFlags(log.Ltime)
@@ -118,20 +118,31 @@ func (p *plan) build(ctx context.Context) error {
 			}
 		}
 		for _, name := range peers {
-			args = append(args, from+name)
+			if name != mended {
+				args = append(args, from+name)
+			}
 		}
 		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // our own programs
 			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
+	}
+	if slices.Contains(p.peers, mended) {
+		return buildMended(ctx, p.dir)
 	}
 	return nil
 }
 
 // unit is a workload with what this program has to know about it.
 type unit struct {
-	name  string
-	heavy bool
-	alone bool // only ours: it is compared with itself
+	name   string
+	heavy  bool
+	alone  bool // only ours: it is compared with itself
+	mended bool // the repaired peer takes part: where what it mends matters most
+}
+
+// has reports whether a peer takes part.
+func (u unit) has(peer string) bool {
+	return (!u.alone || peer == ours) && (u.mended || peer != mended)
 }
 
 // units returns the workloads of the plan.
@@ -147,9 +158,10 @@ func (p *plan) units() []unit {
 			continue
 		}
 		all = append(all, unit{
-			name:  name,
-			heavy: slices.Contains([]string{"streams", "sessions", "growth", "hello"}, group),
-			alone: group == "growth",
+			name:   name,
+			heavy:  slices.Contains([]string{"streams", "sessions", "growth", "hello"}, group),
+			alone:  group == "growth",
+			mended: group == "handler" || group == "http",
 		})
 	}
 	return all
@@ -164,7 +176,7 @@ func (p *plan) run(ctx context.Context) ([]result, error) {
 			}
 			for i := range p.peers {
 				name := p.peers[(i+round)%len(p.peers)]
-				if u.alone && name != ours {
+				if !u.has(name) {
 					continue
 				}
 				m, err := p.measure(ctx, u.name, name)
@@ -201,7 +213,7 @@ func (p *plan) measure(ctx context.Context, name, who string) (load.Metrics, err
 	case "cold/1000":
 		return load.Cold(ctx, filepath.Join(p.dir, "cold", who), 1000)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(p.dir, who), "-load", name, "-time", p.time.String()) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, filepath.Join(p.dir, program(who)), "-load", name, "-time", p.time.String()) //nolint:gosec // our own program
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -27,6 +27,7 @@ func tables(results []result) string {
 		}
 	}
 	render(&b, rows)
+	b.WriteString("\n" + mended + " is go-sdk with a flaw repaired: see mended.go.\n")
 	b.WriteString("\nTargets: at least as often better than a peer; at most as often the floor; at most a value.\n\n")
 	render(&b, d.verdicts())
 	return b.String()
@@ -196,7 +197,7 @@ func (d *data) verdicts() [][]string {
 		for _, rival := range []struct {
 			name  string
 			least float64
-		}{{"gosdk", t.gosdk}, {"mcpgo", t.mcpgo}} {
+		}{{"gosdk", t.gosdk}, {mended, t.mended}, {"mcpgo", t.mcpgo}} {
 			if x, ok := d.better(t.load, t.metric, rival.name); ok && rival.least > 0 {
 				row(t, fmt.Sprintf("%s ≥ %gx", rival.name, rival.least), factor(x, true), x >= rival.least)
 			}

@@ -10,6 +10,7 @@ import (
 type target struct {
 	load, metric string
 	gosdk, mcpgo float64 // better by this factor at least
+	mended       float64 // as gosdk, with go-sdk's flaw repaired
 	floor        float64 // the floor's cost times this factor at most
 	most         float64 // this value at most
 	none         bool    // none at all: most is meant although it is zero
@@ -19,9 +20,9 @@ const mib = 1 << 20
 
 // targets are those of the project. Times at the handler are processor time, which neighbours disturb less.
 var targets = []target{
-	{load: "http/2026/100B/64", metric: load.Rate, gosdk: 13, mcpgo: 3},
+	{load: "http/2026/100B/64", metric: load.Rate, gosdk: 13, mended: 4, mcpgo: 3},
 	{load: "http/2026/100B/64", metric: load.CPU, floor: 1.15},
-	{load: "handler/2026/100B", metric: load.CPU, gosdk: 55, mcpgo: 10, floor: 1},
+	{load: "handler/2026/100B", metric: load.CPU, gosdk: 55, mended: 4, mcpgo: 10, floor: 1},
 	{load: "handler/2026/100B", metric: load.Allocs, most: 45},
 	{load: "handler/2026/64KiB", metric: load.CPU, gosdk: 12, mcpgo: 6, floor: 0.75},
 	{load: "http/2025/100B/64", metric: load.Rate, gosdk: 8, mcpgo: 1.4, floor: 1.15},
