@@ -132,7 +132,7 @@ func programInfo() *Implementation {
 
 // dial makes a connection, bounded by ctx, the connect timeout and the life of the client.
 func (c *Client) dial(ctx context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.ConnectTimeout,
+	ctx, cancel := withTimeout(ctx, c.opts.ConnectTimeout,
 		&TimeoutError{What: "connecting", Limit: "ConnectTimeout", After: c.opts.ConnectTimeout})
 	defer cancel()
 	stop := context.AfterFunc(c.base, cancel)

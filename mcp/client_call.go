@@ -50,6 +50,7 @@ type outCall struct {
 	asker    *Interactor
 	opened   []*OpenQuestion // pages that the person agreed to open for it (2026-07-28)
 	fate     askFate
+	held     heldContext // what the link is called with, see HoldTimeouts
 }
 
 // request encodes params, sends the request and decodes the result into result (unless that is nil).
@@ -133,6 +134,8 @@ func (c *Client) roundTrip(ctx context.Context, r *ClientRequest) (json.RawMessa
 	}
 	call.timer = newCallTimer(r.Method, pick(o.Timeout, c.opts.RequestTimeout), pick(o.TotalTimeout, c.opts.TotalTimeout), cancel)
 	defer call.timer.stop()
+	call.held = heldContext{Context: ctx, timer: call.timer}
+	ctx = &call.held
 	if o.Progress != nil {
 		call.progress = startProgress(o.Progress)
 		defer call.progress.finish()

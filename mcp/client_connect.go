@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/seed38e7925c/parley/internal/era"
@@ -132,17 +133,18 @@ func (n *connection) probeOnce(ctx context.Context, rev Revision, allowed era.Se
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
+	silence := make(chan struct{})
+	asking, ringing := withTimer(asking, n.client.opts.ProbeTimeout, sync.OnceFunc(func() { close(silence) }))
+	defer ringing()
 	answered := make(chan discovery, 1)
 	go func() { // ends with stop, and is waited for below
 		resp, err := n.link.RoundTrip(asking, &Outgoing{ID: n.client.newID(), Method: MethodDiscover, Params: params, Revision: rev})
 		answered <- discovery{resp, err}
 	}()
-	silence := time.NewTimer(n.client.opts.ProbeTimeout)
-	defer silence.Stop()
 	select {
 	case d := <-answered:
 		return n.judge(ctx, rev, allowed, d)
-	case <-silence.C:
+	case <-silence:
 	}
 	if allowed.Legacy() == 0 {
 		return n.judge(ctx, rev, allowed, <-answered)

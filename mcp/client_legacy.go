@@ -119,7 +119,7 @@ func (n *connection) renewSession(ctx context.Context, serial int) error {
 		return nil // another call has done it
 	}
 	n.client.log.Info("mcp: the server lost the session; beginning a new one", "server", n.client.origin)
-	ctx, cancel := context.WithTimeoutCause(ctx, n.client.opts.ConnectTimeout,
+	ctx, cancel := withTimeout(ctx, n.client.opts.ConnectTimeout,
 		&TimeoutError{What: "a new session", Limit: "ConnectTimeout", After: n.client.opts.ConnectTimeout})
 	defer cancel()
 	n.withdraw(ErrSessionLost)

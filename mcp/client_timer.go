@@ -131,3 +131,58 @@ func (t *callTimer) stop() {
 	t.idle.halt()
 	t.total.halt()
 }
+
+// HoldTimeouts stops the clocks of [ClientOptions] and [RequestOptions] for the request that a [Link] was given ctx for, or for the
+// connection that is being made with it, until release is called. It is for links, and what they are made of, that have to ask a person
+// something before the request can go on, such as to log in: the server is not to be blamed for the time that takes. Where ctx comes
+// from elsewhere it does nothing. A deadline of the caller's own context holds all the same. release may be called once.
+func HoldTimeouts(ctx context.Context) (release func()) {
+	var held []*callTimer
+	for {
+		c, ok := ctx.Value(heldKey{}).(*heldContext)
+		if !ok {
+			break
+		}
+		c.timer.pause()
+		held = append(held, c.timer)
+		ctx = c.Context
+	}
+	return func() {
+		for _, t := range held {
+			t.resume()
+		}
+	}
+}
+
+type heldKey struct{}
+
+// A heldContext is a context that knows its timer. That of a call is part of the call, so that it costs nothing.
+type heldContext struct {
+	context.Context //nolint:containedctx // it is one
+	timer           *callTimer
+}
+
+// Value returns the context itself to HoldTimeouts.
+func (c *heldContext) Value(key any) any {
+	if key == (heldKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// withTimer returns a context with a clock that can be held, which does something when the limit is over. stop ends the clock alone.
+func withTimer(ctx context.Context, limit time.Duration, fire func()) (held context.Context, stop func()) {
+	t := &callTimer{total: stopwatch{limit: limit, left: limit, fire: fire}}
+	t.total.run()
+	return &heldContext{Context: ctx, timer: t}, t.stop
+}
+
+// withTimeout is [context.WithTimeoutCause] with such a clock.
+func withTimeout(ctx context.Context, limit time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	held, stop := withTimer(ctx, limit, func() { cancel(cause) })
+	return held, func() {
+		stop()
+		cancel(nil)
+	}
+}
