@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -116,6 +118,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("", uint8(0), uint8(0))
 	f.Add("MSAtMSBh", uint8(2), uint8(2))
 	f.Add("MSA5MjIzMzcyMDM2ODU0Nzc1ODA3IGE", uint8(2), uint8(2))
+	f.Add(base64.RawURLEncoding.EncodeToString([]byte("2 1 x:0")), uint8(2), uint8(0)) // of another version
 	f.Fuzz(func(t *testing.T, cursor string, n, at uint8) {
 		list := make([]*resourceEntry, n)
 		for i := range list {
@@ -131,6 +134,11 @@ func FuzzCursor(f *testing.F) {
 		}
 		if i, err := position(list, cursor, get); err == nil && (i < 0 || i > len(list)) || err != nil && err != errBadCursor {
 			t.Fatalf("cursor %q leads to %d of %d, %v", cursor, i, n, err)
+		}
+		if raw, _ := base64.RawURLEncoding.DecodeString(cursor); !bytes.HasPrefix(raw, []byte(cursorVersion+" ")) {
+			if i, err := position(list, cursor, get); err == nil {
+				t.Fatalf("cursor %q, of another version, leads to %d", raw, i)
+			}
 		}
 		if at >= n {
 			return

@@ -84,6 +84,7 @@ var mutants = []mutant{
 	{name: "a cursor leads to its own entry", file: "mcp/server_registry.go", target: "FuzzCursor", old: "return *list[i].order() > n", new: "return *list[i].order() >= n"},
 	{name: "a cursor is of no use once its entry is gone", file: "mcp/server_registry.go", target: "FuzzCursor",
 		old: "		n = *e.order()\n	}", new: "		n = *e.order()\n	} else {\n		return 0, errBadCursor\n	}"},
+	{name: "a cursor of another version leads somewhere", file: "mcp/server_registry.go", target: "FuzzCursor", old: "if version != cursorVersion || ", new: "if version == \"\" || "},
 
 	// The schema compiler.
 	{name: "a value that is no option is accepted", file: "internal/schema/walk_scalar.go", target: "FuzzDecode",
@@ -104,6 +105,8 @@ var mutants = []mutant{
 	// Sealed state.
 	{name: "another spelling of the same sealed bytes opens", file: "mcp/state_seal.go", target: "FuzzOpen",
 		old: "	if strings.ContainsAny(sealed, \"\\r\\n\") { // the decoder would skip them", new: "	if strings.ContainsAny(sealed, \"\\x00\") { // the decoder would skip them"},
+	{name: "sealed text opens with other bits at its end", file: "mcp/state_seal.go", target: "FuzzOpen",
+		old: "base64.RawURLEncoding.Strict().DecodeString(sealed)", new: "base64.RawURLEncoding.DecodeString(sealed)"},
 	{name: "the principal is not part of what state is bound to", file: "mcp/state_seal.go", target: "TestThreat",
 		old: "appendPart(appendPart(appendPart(ad, b.Principal.Issuer), b.Principal.Subject), b.Principal.ClientID)", new: "appendPart(ad, b.Principal.Issuer)"},
 	{name: "the expiry is not checked", file: "mcp/state_flow.go", target: "Test(Threat|Case|State)", old: "if !time.Now().Before(time.Unix(st.Expires, 0)) {", new: "if false {"},
@@ -112,4 +115,11 @@ var mutants = []mutant{
 
 	// Forms and their answers.
 	{name: "what was not asked is kept", file: "form/answers.go", target: "FuzzFormAnswers", old: "	return r.Normalize(content)", new: "	if _, err := r.Normalize(content); err != nil {\n		return nil, err\n	}\n	return content, nil"},
+	{name: "defaults run together", file: "form/answers.go", target: "FuzzFormParse", old: "		if len(dst) > 1 {", new: "		if len(dst) > 100 {"},
+	{name: "what was typed is not checked", file: "form/text.go", target: "FuzzFormParse",
+		old: "	if raw, err = r.Normalize(raw); err != nil {", new: "	if _, err = r.Normalize(raw); err != nil && len(raw) > 90 {"},
+	{name: "what is required may be missing", file: "form/parse.go", target: "FuzzFormOracle", old: "Required: required[m.Name]}", new: "Required: required[m.Name] && len(required) > 1}"},
+	{name: "a maximum is taken for a minimum", file: "form/parse.go", target: "FuzzFormOracle", old: `{"maximum", &p.field.Maximum}`, new: `{"maximum", &p.field.Minimum}`},
+	{name: "labels stand beside other options", file: "form/parse.go", target: "FuzzFormOracle", old: "o.Title = names.Items[i].Text", new: "o.Title = names.Items[len(names.Items)-1-i].Text"},
+	{name: "a list may be too short", file: "form/parse.go", target: "FuzzFormOracle", old: `map[string]**int{"minItems": &p.field.MinItems, "maxItems"`, new: `map[string]**int{"minItem": &p.field.MinItems, "maxItems"`},
 }
