@@ -13,6 +13,5 @@ require (
 	golang.org/x/oauth2 v0.38.0
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
+	golang.org/x/text v0.43.0
 )
-
-require golang.org/x/text v0.43.0 // indirect
