@@ -173,7 +173,7 @@ func (s *Server) trackInteraction(ctx context.Context, c *Call) (any, error) {
 	select {
 	case <-i.ended:
 	case <-life.C:
-	case <-s.asks.draining:
+	case <-s.asks.draining.Done():
 		return nil, errShuttingDown
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,8 +74,8 @@ type askRuntime struct {
 	log          *slog.Logger
 	limit        askLimiter
 	once         onceLog
-	draining     chan struct{}
-	drainOnce    sync.Once
+	draining     context.Context    //nolint:containedctx // it is over when the server shuts down, and waits hang on it without a goroutine each
+	drain        context.CancelFunc // ends the waits of Await that can be continued elsewhere; the server calls it when it shuts down
 	urls         openURLs
 	interactions interactionTable
 }
@@ -85,10 +86,11 @@ func newAskRuntime(name string, o *AskOptions, log *slog.Logger) (*askRuntime, e
 		o = &AskOptions{}
 	}
 	r := &askRuntime{
-		keys: o.Keys, audience: o.Audience, store: o.Store, strict: o.Strict, draft: o.InteractionDraft, log: log, draining: make(chan struct{}),
+		keys: o.Keys, audience: o.Audience, store: o.Store, strict: o.Strict, draft: o.InteractionDraft, log: log,
 		lifetime: o.Lifetime, hold: o.Hold,
 		maxRounds: o.MaxRounds, maxWaits: o.MaxWaits, maxQuestions: o.MaxQuestions, maxState: o.MaxState,
 	}
+	r.draining, r.drain = context.WithCancel(context.Background())
 	if r.log == nil {
 		r.log = slog.Default()
 	}
@@ -131,9 +133,6 @@ func positive[N int | time.Duration](field string, p *N, def N) error {
 	}
 	return nil
 }
-
-// drain ends the waits of Await that can be continued elsewhere; the server calls it when it shuts down.
-func (r *askRuntime) drain() { r.drainOnce.Do(func() { close(r.draining) }) }
 
 // noteKeys says, once, that states do not outlive the process.
 func (r *askRuntime) noteKeys() {

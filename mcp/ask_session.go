@@ -222,6 +222,12 @@ func (c *Call) handshakeKey() (string, *Binding, bool) {
 	return "retry/" + b.digest(), b, true
 }
 
+// remembersHandshake reports whether a call that is answered with -32042 or -32003 is recognised when it is made again.
+func (c *Call) remembersHandshake() bool {
+	_, _, ok := c.handshakeKey()
+	return ok && c.refusesForPages()
+}
+
 // resumeHandshake takes up a call that was answered with -32042 or -32003 before.
 func (c *Call) resumeHandshake(ctx context.Context) error {
 	if !c.refusesForPages() || c.hasChannel() {

@@ -18,6 +18,12 @@ func (nobody) ask(_ context.Context, _ *Call, q *Question) (*Answer, error) {
 	return nil, &unavailableError{key: q.Key, kind: q.Kind, reason: "this build serves 2026-07-28 only"}
 }
 
+func (c *Call) hasChannel() bool { return c.rev.Rules().AskByResult || c.asking.script != nil }
+
+func (c *Call) refusesForPages() bool { return false }
+
+func (c *Call) remembersHandshake() bool { return false }
+
 func (c *Call) usesDraft(QuestionKind) bool { return false }
 
 // interactionTable holds nothing: the User Interaction draft belongs to the handshake era.

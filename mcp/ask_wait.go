@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -62,25 +63,15 @@ func (c *Call) admitWait(key string) (*askRun, error) {
 	return run, run.use(key)
 }
 
-// holdContext bounds one wait where the client can be asked to come again.
+// holdContext bounds one wait where the client can be asked to come again. A wait has no goroutine but its caller's.
 func (c *Call) holdContext(ctx context.Context, run *askRun) (context.Context, context.CancelFunc) {
 	if !c.rev.Rules().AskByResult {
 		return context.WithCancel(ctx)
 	}
 	hold, cancel := context.WithTimeout(ctx, run.rt.hold)
-	stop := make(chan struct{})
-	ended := make(chan struct{})
-	go func() { // ends with the wait, and is waited for by the function returned
-		defer close(ended)
-		select {
-		case <-run.rt.draining:
-			cancel()
-		case <-stop:
-		}
-	}()
+	stop := context.AfterFunc(run.rt.draining, cancel)
 	return hold, func() {
-		close(stop)
-		<-ended
+		stop()
 		cancel()
 	}
 }
@@ -88,31 +79,35 @@ func (c *Call) holdContext(ctx context.Context, run *askRun) (context.Context, c
 // waitReport is how often a wait is reported as progress.
 const waitReport = 10 * time.Second
 
-// reportWait sends progress until the function that it returns is called.
+// reportWait sends progress, now and then, until the function that it returns is called, which waits for a message that is being sent.
 func (c *Call) reportWait(ctx context.Context, message string) (stop func()) {
-	if message == "" {
+	if message == "" || !c.wantsProgress() {
 		return func() {}
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() { // ends with the wait, and is waited for by stop
-		defer close(ended)
-		tick := time.NewTicker(waitReport)
-		defer tick.Stop()
-		for n := 1.0; ; n++ {
-			if c.Progress(ctx, n, 0, message) != nil {
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-done:
-				return
-			case <-ctx.Done():
-				return
-			}
+	var (
+		mu    sync.Mutex
+		over  bool
+		count float64
+		timer *time.Timer
+	)
+	report := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over || ctx.Err() != nil {
+			return
 		}
-	}()
+		if count++; c.Progress(ctx, count, 0, message) == nil {
+			timer.Reset(waitReport)
+		}
+	}
+	mu.Lock()
+	timer = time.AfterFunc(waitReport, report)
+	mu.Unlock()
+	report()
 	return func() {
-		close(done)
-		<-ended
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
 	}
 }

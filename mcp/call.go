@@ -112,7 +112,7 @@ func (c *Call) Meta() Meta {
 //
 // Specification: basic/utilities/progress.
 func (c *Call) Progress(ctx context.Context, done, total float64, message string) error {
-	if c.exchange == nil || len(c.exchange.params.token) == 0 || c.exchange.Stream == nil {
+	if !c.wantsProgress() {
 		return nil
 	}
 	if !finite(done) || !finite(total) {
@@ -143,6 +143,11 @@ func (c *Call) Progress(ctx context.Context, done, total float64, message string
 	}
 	params = append(params, '}')
 	return c.exchange.Stream.Send(ctx, &jsonrpc.Message{Method: NotificationProgress, Params: params})
+}
+
+// wantsProgress reports whether the client asked for progress, and can be sent some.
+func (c *Call) wantsProgress() bool {
+	return c.exchange != nil && len(c.exchange.params.token) > 0 && c.exchange.Stream != nil
 }
 
 // Notify sends a notification of one's own to the client, on the stream of the request. Without a stream it is dropped. params is

@@ -28,6 +28,7 @@ type Exchange struct {
 	name     string        // what the request is about
 	facts    clientFacts
 	admitted bool
+	local    bool // it came over a stream that only who runs the program can be at the other end of
 	revision Revision
 	refusal  error
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -31,7 +32,7 @@ func (s *Server) serveStream(ctx context.Context, r io.ReadCloser, w io.WriteClo
 		return errors.Join(s.check, r.Close(), w.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	f := &streamServer{server: s}
+	f := &streamServer{server: s, local: private(r)}
 	c := conn.New(r, w, f, &conn.Options{
 		MaxLine: s.options.MaxLine, MaxInFlight: s.options.MaxInFlight, Grace: s.options.StopDelay, Linger: lingerAfterEOF,
 	})
@@ -48,11 +49,23 @@ func (s *Server) serveStream(ctx context.Context, r io.ReadCloser, w io.WriteClo
 	return err
 }
 
+// private reports whether only who runs the program can be at the other end of a stream: a pipe of the process, and nothing that
+// was accepted from a network or a socket.
+func private(stream any) bool {
+	peer, network := stream.(interface{ RemoteAddr() net.Addr })
+	if !network {
+		return true
+	}
+	addr := peer.RemoteAddr()
+	return addr != nil && addr.Network() == "pipe"
+}
+
 // streamServer serves one connection. All but what feeds does happens on the connection's reading goroutine, or in work started from
 // there.
 type streamServer struct {
 	server  *Server
 	conn    *conn.Conn
+	local   bool
 	session *Session // set by the reading goroutine only
 	batch   *batchReply
 	feeds   sync.WaitGroup // the goroutine that writes what the server sends of its own accord
@@ -82,7 +95,7 @@ func (f *streamServer) handle(ctx context.Context, m *jsonrpc.Message, done func
 		f.deliver(m)
 		return
 	}
-	x := &Exchange{Message: m, Session: f.session, Stream: connStream{f.conn}}
+	x := &Exchange{Message: m, Session: f.session, Stream: connStream{f.conn}, local: f.local}
 	adm := s.Admit(x)
 	switch {
 	case adm.Err != nil:
