@@ -15,3 +15,9 @@ require (
 	golang.org/x/term v0.48.0
 	golang.org/x/text v0.43.0
 )
+
+require (
+	github.com/tink-crypto/tink-go/v2 v2.9.0
+	golang.org/x/crypto v0.58.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed38e7925c/parley/internal/filelock"
 )
 
 const (
@@ -126,7 +128,7 @@ func (s *fileStore) lock(ctx context.Context, key string) (unlock func(), err er
 		return nil, err
 	}
 	for {
-		ok, err := tryLock(f)
+		ok, err := filelock.Try(f)
 		if err != nil {
 			_ = f.Close()
 			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)

@@ -28,7 +28,7 @@ func listen(t *testing.T, s connect.Store) *listener {
 	go func() { l.done <- s.Watch(ctx, l.changed) }()
 	t.Cleanup(func() {
 		cancel()
-		<-l.done
+		_ = <-l.done
 	})
 	l.await(t, "", "")
 	return l
