@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,20 +33,20 @@ type asking struct {
 type askRun struct {
 	asker   asker
 	rt      *askRuntime
-	used    map[string]bool    // keys asked in this run
+	used    byKey[string]      // keys asked in this run, with the digests of questions
 	pending []*pendingQuestion // asked and unanswered, in order of asking
 	waiting []string           // keys of Await that are not done
 	fault   error              // what must be told whatever the handler returns
 	state   *flowState
-	digests map[string]string // key → digest, of the questions asked in this run
+	bind    *Binding // of the state, once it is known
 
 	onces  map[string]*onceStep
 	active int           // Once steps that are running
 	idle   chan struct{} // closed when active returns to 0; nil while it is
 
-	answers InputResponses // of this request, with 2026-07-28
-	resumed bool           // the request brought a state
-	claim   *roundClaim    // the redeemed round, with a store
+	answers byKey[json.RawMessage] // of this request, with 2026-07-28
+	resumed bool                   // the request brought a state
+	claim   *roundClaim            // the redeemed round, with a store
 }
 
 // An asker is one way to put a question. ask is called with asking.mu released; it is only called for questions that passed every
@@ -192,12 +193,7 @@ func (c *Call) startRun() *askRun {
 // startRunWith is startRun for a run whose state is known, or about to be.
 func (c *Call) startRunWith(st *flowState) *askRun {
 	a := &c.asking
-	a.run = &askRun{
-		rt:      c.asks(),
-		used:    make(map[string]bool),
-		digests: make(map[string]string),
-		state:   st,
-	}
+	a.run = &askRun{rt: c.asks(), state: st}
 	a.run.asker = c.chooseAsker()
 	return a.run
 }
@@ -253,19 +249,25 @@ func (c *Call) admitQuestion(ctx context.Context, q *Question) (*askRun, error) 
 		run.fault = err
 		return nil, err
 	}
-	run.digests[q.Key] = sum
+	run.used.set(q.Key, sum)
 	c.noteUndeclared(run, q)
 	return run, nil
 }
 
 // use takes a key for this run. A key names one question: were it asked twice, the second would get the answer of the first.
 func (r *askRun) use(key string) error {
-	if r.used[key] {
+	if _, used := r.used.get(key); used {
 		r.fault = fmt.Errorf("mcp: question %q was asked twice in one run of its handler; give each question a key of its own", key)
 		return r.fault
 	}
-	r.used[key] = true
+	r.used.set(key, "")
 	return nil
+}
+
+// digest names what exactly is asked under a key in this run.
+func (r *askRun) digest(key string) string {
+	digest, _ := r.used.get(key)
+	return digest
 }
 
 // checkWords refuses questions that must not be asked of anybody.

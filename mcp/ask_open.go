@@ -53,6 +53,6 @@ func (o *openURLs) complete(id string) *Session {
 
 // digest names the binding in a store.
 func (b *Binding) digest() string {
-	sum := sha256.Sum256(b.associatedData(nil))
+	sum := sha256.Sum256(b.appendAssociated(nil, nil))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

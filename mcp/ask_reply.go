@@ -83,6 +83,12 @@ func (e *badContent) Unwrap() error { return e.err }
 
 // answer reads the reply to the question. The error is a *badReply or a *badContent.
 func (q *Question) answer(raw json.RawMessage) (*Answer, error) {
+	said, err := readElicitResult(raw)
+	return q.answerOf(raw, said, err)
+}
+
+// answerOf is answer for a reply that was read as the result of an elicitation; malformed says why it is none.
+func (q *Question) answerOf(raw json.RawMessage, said elicitReply, malformed error) (*Answer, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, &badReply{"it must be an object"}
 	}
@@ -92,23 +98,22 @@ func (q *Question) answer(raw json.RawMessage) (*Answer, error) {
 	case AskRoots:
 		return rootsAnswer(raw)
 	}
-	action, content, err := readElicitResult(raw)
-	if err != nil {
+	if malformed != nil {
 		return nil, &badReply{errElicitResult.Error()}
 	}
-	switch action {
+	switch said.action {
 	case ActionDecline, ActionCancel:
-		return &Answer{Action: action}, nil
+		return &Answer{Action: said.action}, nil
 	case ActionAccept:
 	case "":
 		return nil, &badReply{"it is not the result of an elicitation: there is no action"}
 	default:
-		return nil, &badReply{fmt.Sprintf("action %q is none of accept, decline and cancel", clip(string(action), 40))}
+		return nil, &badReply{fmt.Sprintf("action %q is none of accept, decline and cancel", clip(string(said.action), 40))}
 	}
 	if q.Kind == AskURL {
 		return &Answer{Action: ActionAccept}, nil // content has no place here, and is not looked at
 	}
-	content, err = q.content(content)
+	content, err := q.content(said.content)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,9 +40,16 @@ func (resultAsker) ask(_ context.Context, c *Call, q *Question) (*Answer, error)
 		}
 		return nil, run.fault
 	}
-	run.pending = append(run.pending, &pendingQuestion{Question: q, problem: problem})
-	return nil, fmt.Errorf("%w: question %q", ErrInputRequired, q.Key)
+	p := &pendingQuestion{Question: q, problem: problem}
+	run.pending = append(run.pending, p)
+	return nil, (*awaitedError)(p)
 }
+
+// awaitedError is ErrInputRequired for a question.
+type awaitedError pendingQuestion
+
+func (e *awaitedError) Error() string { return fmt.Sprintf("%v: question %q", ErrInputRequired, e.Key) }
+func (e *awaitedError) Unwrap() error { return ErrInputRequired }
 
 // pendingQuestion is a question that goes out, and what was wrong with its answer before.
 type pendingQuestion struct {
@@ -55,30 +61,34 @@ type pendingQuestion struct {
 // known finds the answer to a question: one that was remembered, or one that this request brings. problem tells why an answer that
 // is there does not count.
 func (r *askRun) known(c *Call, q *Question) (ans *Answer, problem, err error) {
-	digest := r.digests[q.Key]
-	reply, ok := r.state.Answers[q.Key]
-	if raw, brought := r.answers[q.Key]; !ok && !r.resumed && brought {
-		reply, ok = rememberedReply{Digest: digest, Raw: raw}, true // a first call that brings its answers along
+	digest := r.digest(q.Key)
+	reply, ok := r.state.Answers.get(q.Key)
+	if !ok && !r.resumed {
+		var raw json.RawMessage
+		if raw, ok = r.answers.get(q.Key); ok {
+			reply = rememberedReply{Digest: digest, Raw: raw} // a first call that brings its answers along
+		}
 	}
 	if !ok {
 		r.noteReworded(c, q)
 		return nil, nil, nil
 	}
-	if action := refusalIn(reply.Raw); action != "" {
-		r.state.remember(q.Key, reply)
-		return &Answer{Action: action}, nil, nil
+	said, malformed := readElicitResult(reply.Raw)
+	if malformed == nil && said.refuses() { // it holds whatever became of the wording: nobody is asked twice
+		r.state.Answers.set(q.Key, reply)
+		return &Answer{Action: said.action}, nil, nil
 	}
 	if reply.Digest != digest {
-		delete(r.state.Answers, q.Key)
+		r.state.Answers.remove(q.Key)
 		r.noteChanged(c, q)
 		return nil, nil, nil
 	}
-	ans, err = q.answer(reply.Raw)
+	ans, err = q.answerOf(reply.Raw, said, malformed)
 	if err == nil {
-		r.state.remember(q.Key, reply)
+		r.state.Answers.set(q.Key, reply)
 		return ans, nil, nil
 	}
-	delete(r.state.Answers, q.Key)
+	r.state.Answers.remove(q.Key)
 	var bad *badContent
 	if errors.As(err, &bad) {
 		return nil, bad, nil
@@ -86,23 +96,22 @@ func (r *askRun) known(c *Call, q *Question) (ans *Answer, problem, err error) {
 	return nil, nil, refusedReply(q.Key, err)
 }
 
-// refusalIn returns the action of a reply that declines or dismisses, empty for others. A refusal holds whatever became of the
-// wording: nobody is asked twice.
-func refusalIn(raw json.RawMessage) ElicitAction {
-	action, _, err := readElicitResult(raw)
-	if err == nil && (action == ActionDecline || action == ActionCancel) {
-		return action
-	}
-	return ""
-}
-
 // errElicitResult says that a reply is none to an elicitation.
 var errElicitResult = errors.New("it is not the result of an elicitation")
 
+// elicitReply is what an [ElicitResult] says.
+type elicitReply struct {
+	action  ElicitAction
+	content json.RawMessage
+}
+
+// refuses reports whether the person does not want to answer.
+func (e elicitReply) refuses() bool { return e.action == ActionDecline || e.action == ActionCancel }
+
 // readElicitResult reads an [ElicitResult] without its _meta.
-func readElicitResult(raw json.RawMessage) (action ElicitAction, content json.RawMessage, err error) {
+func readElicitResult(raw json.RawMessage) (said elicitReply, err error) {
 	if len(raw) == 0 || raw[0] != '{' {
-		return "", nil, errElicitResult
+		return said, errElicitResult
 	}
 	wrong := eachMember(raw, func(name, value []byte) {
 		switch string(name) {
@@ -111,29 +120,21 @@ func readElicitResult(raw json.RawMessage) (action ElicitAction, content json.Ra
 			if state != era.Valid && value[0] != 'n' {
 				err = errElicitResult
 			}
-			action = ElicitAction(text)
+			said.action = ElicitAction(text)
 		case "content":
-			content = value
+			said.content = value
 		case "_meta":
 			if value[0] != '{' && value[0] != 'n' {
 				err = errElicitResult
 			}
 		}
 	})
-	return action, content, errors.Join(wrong, err)
-}
-
-// remember keeps an answer for the runs to come: a client sends each one only once.
-func (st *flowState) remember(key string, reply rememberedReply) {
-	if st.Answers == nil {
-		st.Answers = make(map[string]rememberedReply)
-	}
-	st.Answers[key] = reply
+	return said, errors.Join(wrong, err)
 }
 
 // noteReworded notices a question that went out in the last round, came back without an answer, and now says something else.
 func (r *askRun) noteReworded(c *Call, q *Question) {
-	if asked, was := r.state.Asked[q.Key]; was && asked != r.digests[q.Key] {
+	if asked, was := r.state.Asked.get(q.Key); was && asked.Digest != r.digest(q.Key) {
 		r.noteChanged(c, q)
 	}
 }
@@ -178,15 +179,15 @@ func (c *Call) resume(ctx context.Context) (*storedOutcome, error) {
 // keep takes the answers to what was asked into the state, even those that this run will not come to ask for: the client does not
 // send them again. Answers to what was not asked are left alone.
 func (r *askRun) keep() error {
-	for key, raw := range r.answers {
-		digest, was := r.state.Asked[key]
+	for _, reply := range r.answers {
+		asked, was := r.state.Asked.get(reply.key)
 		if !was {
 			continue
 		}
-		if len(raw) == 0 || raw[0] != '{' {
-			return refusedReply(key, &badReply{"it must be an object"})
+		if len(reply.value) == 0 || reply.value[0] != '{' {
+			return refusedReply(reply.key, &badReply{"it must be an object"})
 		}
-		r.state.remember(key, rememberedReply{Digest: digest, Raw: raw})
+		r.state.Answers.set(reply.key, rememberedReply{Digest: asked.Digest, Raw: reply.value})
 	}
 	return nil
 }
@@ -209,8 +210,8 @@ func (c *Call) refuseState(err error) error {
 	return errBadState
 }
 
-// inputResponses reads the answers that the request brings.
-func (c *Call) inputResponses() (InputResponses, error) {
+// inputResponses reads the answers that the request brings. They remain part of it.
+func (c *Call) inputResponses() (byKey[json.RawMessage], error) {
 	raw := c.param(paramInputResponses)
 	if len(raw) == 0 {
 		return nil, nil
@@ -218,9 +219,9 @@ func (c *Call) inputResponses() (InputResponses, error) {
 	if raw[0] != '{' {
 		return nil, invalidParams("inputResponses must be an object")
 	}
-	responses := make(InputResponses)
-	err := eachMember(raw, func(name, value []byte) {
-		responses[string(name)] = bytes.Clone(value)
+	var responses byKey[json.RawMessage]
+	err := eachMember(raw, func(name, value []byte) { // there may be very many
+		responses = append(responses, keyed[json.RawMessage]{string(name), value})
 	})
 	if err != nil {
 		return nil, invalidParams("inputResponses must be an object of results by key")
@@ -267,17 +268,17 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 	}
 	requests := make(InputRequests, len(run.pending))
 	order := make([]string, 0, len(run.pending))
-	st.Asked = make(map[string]string, len(run.pending))
+	st.Asked = make(byKey[askedQuestion], 0, len(run.pending))
 	for _, q := range run.pending {
 		method, params, err := c.wording(q.Question, q.problem, "")
 		if err != nil {
 			return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
 		}
 		requests[q.Key] = InputRequest{Method: method, Params: params}
-		st.Asked[q.Key] = run.digests[q.Key]
+		st.Asked.set(q.Key, askedQuestion{Digest: run.digest(q.Key)})
 		order = append(order, q.Key)
 	}
-	sealed, err := run.rt.sealRound(ctx, c, st)
+	sealed, err := run.rt.sealRound(ctx, c, run)
 	if err != nil {
 		return nil, err
 	}
@@ -302,9 +303,10 @@ func (r *askRun) bounds(c *Call) error {
 }
 
 // sealRound seals the state of the round that begins now. What is too large to travel goes to the store.
-func (r *askRuntime) sealRound(ctx context.Context, c *Call, st *flowState) (string, error) {
+func (r *askRuntime) sealRound(ctx context.Context, c *Call, run *askRun) (string, error) {
 	r.noteKeys()
-	b, err := c.binding(purposeState)
+	st := run.state
+	b, err := run.bound(c)
 	if err != nil {
 		return "", err
 	}

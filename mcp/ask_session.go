@@ -134,14 +134,15 @@ func (channelless) ask(_ context.Context, c *Call, q *Question) (*Answer, error)
 	if !a.open {
 		return nil, errAskedLate
 	}
-	if run.state.Asked[q.Key] == run.digests[q.Key] {
-		return &Answer{Action: ActionAccept, ID: run.state.IDs[q.Key]}, nil // the call is made again because the person agreed
+	asked, _ := run.state.Asked.get(q.Key)
+	if asked.Digest == run.digest(q.Key) {
+		return &Answer{Action: ActionAccept, ID: asked.ID}, nil // the call is made again because the person agreed
 	}
 	if len(run.pending) >= run.rt.maxQuestions {
 		run.fault = fmt.Errorf("%w: more than %d questions in one round (AskOptions.MaxQuestions)", ErrTooManyRounds, run.rt.maxQuestions)
 		return nil, run.fault
 	}
-	id := run.state.IDs[q.Key]
+	id := asked.ID
 	if id == "" || q.ID != "" {
 		id = q.elicitationID()
 	}
@@ -178,12 +179,9 @@ func (c *Call) visitRequired(ctx context.Context, run *askRun) error {
 		return err
 	}
 	data := URLElicitationRequiredData{Elicitations: []*ElicitParams{}}
-	if st.Asked == nil {
-		st.Asked, st.IDs = make(map[string]string), make(map[string]string)
-	}
 	for _, q := range pending {
 		data.Elicitations = append(data.Elicitations, &ElicitParams{Mode: ElicitURL, Message: q.Message, URL: q.URL, ElicitationID: q.id})
-		st.Asked[q.Key], st.IDs[q.Key] = run.digests[q.Key], q.id
+		st.Asked.set(q.Key, askedQuestion{run.digest(q.Key), q.id})
 	}
 	if err := c.rememberHandshake(ctx, run); err != nil {
 		return err
@@ -251,7 +249,7 @@ func (c *Call) resumeHandshake(ctx context.Context) error {
 		return nil
 	}
 	st := new(flowState)
-	if err := unmarshalJSON(plain, st); err != nil {
+	if err := st.decode(plain); err != nil {
 		return &storeError{err}
 	}
 	a := &c.asking
@@ -280,11 +278,7 @@ func (c *Call) rememberHandshake(ctx context.Context, run *askRun) error {
 	}
 	expires := time.Now().Add(run.rt.lifetime)
 	run.state.RoundID, run.state.Expires = randomName(), expires.Unix()
-	plain, err := marshalJSON(run.state)
-	if err != nil {
-		return fmt.Errorf("mcp: encoding the state of a call: %w", err)
-	}
-	sealed, err := run.rt.keys.Seal(b, plain)
+	sealed, err := run.rt.keys.Seal(b, run.state.encode(nil))
 	if err != nil {
 		return err
 	}

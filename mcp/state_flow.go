@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/seed38e7925c/parley/internal/canon"
-	"github.com/seed38e7925c/parley/internal/era"
 )
 
 // purposeState is what sealed request state is for, towards the key ring.
@@ -18,23 +16,28 @@ const purposeState = "request state"
 
 // flowState is what is remembered between the rounds of one call. It travels sealed in requestState.
 type flowState struct {
-	Flow    string                     `json:"f"`          // names the call through all its rounds
-	Round   int                        `json:"r"`          // rounds of questions asked so far
-	Waits   int                        `json:"w,omitzero"` // rounds that only waited
-	RoundID string                     `json:"i"`          // names this round, for single use
-	Expires int64                      `json:"x"`          // Unix time in seconds
-	Asked   map[string]string          `json:"q,omitzero"` // key → digest of each question of the last round
-	IDs     map[string]string          `json:"e,omitzero"` // key → elicitationId of each URL question
-	Answers map[string]rememberedReply `json:"a,omitzero"` // answers so far
-	Once    map[string]json.RawMessage `json:"o,omitzero"` // results of Once
-	Changed int                        `json:"c,omitzero"` // questions that were not the same when asked again
-	Stored  string                     `json:"s,omitzero"` // key of the store that holds the rest
+	Flow    string                     // names the call through all its rounds
+	Round   int                        // rounds of questions asked so far
+	Waits   int                        // rounds that only waited
+	RoundID string                     // names this round, for single use
+	Expires int64                      // Unix time in seconds
+	Asked   byKey[askedQuestion]       // the questions of the last round
+	Answers byKey[rememberedReply]     // answers so far
+	Once    map[string]json.RawMessage // results of Once
+	Changed int                        // questions that were not the same when asked again
+	Stored  string                     // key of the store that holds the rest
+}
+
+// askedQuestion is a question that went out.
+type askedQuestion struct {
+	Digest string
+	ID     string // elicitationId of a URL question
 }
 
 // rememberedReply is an answer as the client gave it, and the question it was given to.
 type rememberedReply struct {
-	Digest string          `json:"d"`
-	Raw    json.RawMessage `json:"v"`
+	Digest string
+	Raw    json.RawMessage
 }
 
 func newFlow() *flowState { return &flowState{Flow: randomName()} }
@@ -50,18 +53,28 @@ func randomName() string {
 func (c *Call) binding(purpose string) (*Binding, error) {
 	args := c.arguments()
 	if len(args) == 0 {
-		args = json.RawMessage(`{}`)
+		args = emptyObject
 	}
 	sum, err := canon.Digest(args)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: digest of the arguments: %w", err)
 	}
-	return &Binding{
-		Purpose:   purpose,
-		Audience:  c.asks().audience,
-		Principal: c.principal,
-		Parts:     []string{c.method, c.name, string(sum[:])},
-	}, nil
+	b := &struct { // in one piece of memory
+		Binding
+		parts [3]string
+	}{parts: [...]string{c.method, c.name, string(sum[:])}}
+	b.Binding = Binding{Purpose: purpose, Audience: c.asks().audience, Principal: c.principal, Parts: b.parts[:]}
+	return &b.Binding, nil
+}
+
+// bound is the binding of the state that this run opens and seals. The caller holds asking.mu, or is the last to use the run.
+func (r *askRun) bound(c *Call) (*Binding, error) {
+	if r.bind != nil {
+		return r.bind, nil
+	}
+	b, err := c.binding(purposeState)
+	r.bind = b
+	return b, err
 }
 
 // errStateExpired and the others below tell the log why a state was refused. Towards the client there is one refusal.
@@ -101,128 +114,12 @@ func maxSealed(n int) int { return base64.RawURLEncoding.EncodedLen(sealHeader +
 
 // seal seals the state; fits is false when it is larger than what may travel through the client.
 func (r *askRuntime) seal(b *Binding, st *flowState) (sealed string, fits bool, err error) {
-	plain := st.encode()
+	buf := shapeBuffers.Get().(*[]byte)
+	defer shapeBuffers.Put(buf)
+	plain := st.encode((*buf)[:0])
+	if cap(plain) <= maxKeptBuffer {
+		*buf = plain[:0]
+	}
 	sealed, err = r.keys.Seal(b, plain)
 	return sealed, len(plain) <= r.maxState, err
-}
-
-// encode is JSON by hand; what is empty is left out.
-func (st *flowState) encode() []byte {
-	dst := appendText(append(make([]byte, 0, 512), `{"f":`...), st.Flow)
-	dst = appendText(append(dst, `,"i":`...), st.RoundID)
-	dst = strconv.AppendInt(append(dst, `,"r":`...), int64(st.Round), 10)
-	dst = strconv.AppendInt(append(dst, `,"w":`...), int64(st.Waits), 10)
-	dst = strconv.AppendInt(append(dst, `,"c":`...), int64(st.Changed), 10)
-	dst = strconv.AppendInt(append(dst, `,"x":`...), st.Expires, 10)
-	if st.Stored != "" {
-		dst = appendText(append(dst, `,"s":`...), st.Stored)
-	}
-	dst = appendMembers(dst, "q", st.Asked, appendText)
-	dst = appendMembers(dst, "e", st.IDs, appendText)
-	dst = appendMembers(dst, "o", st.Once, func(dst []byte, raw json.RawMessage) []byte { return append(dst, raw...) })
-	dst = appendMembers(dst, "a", st.Answers, func(dst []byte, reply rememberedReply) []byte {
-		dst = appendText(append(dst, `{"d":`...), reply.Digest)
-		dst = append(append(dst, `,"v":`...), reply.Raw...)
-		return append(dst, '}')
-	})
-	return append(dst, '}')
-}
-
-// appendMembers appends a member that is an object, unless it is empty. Its order does not matter: nobody compares sealed texts.
-func appendMembers[V any](dst []byte, name string, members map[string]V, value func([]byte, V) []byte) []byte {
-	if len(members) == 0 {
-		return dst
-	}
-	dst = append(append(append(dst, `,"`...), name...), `":`...)
-	sep := byte('{')
-	for key, v := range members {
-		dst = append(appendText(append(dst, sep), key), ':')
-		dst = value(dst, v)
-		sep = ','
-	}
-	return append(dst, '}')
-}
-
-// decode reads what encode wrote.
-func (st *flowState) decode(raw []byte) (err error) {
-	note := func(problem error) {
-		if err == nil {
-			err = problem
-		}
-	}
-	outer := eachMember(raw, func(name, value []byte) {
-		switch string(name) {
-		case "f":
-			note(decodeText(&st.Flow, value))
-		case "i":
-			note(decodeText(&st.RoundID, value))
-		case "s":
-			note(decodeText(&st.Stored, value))
-		case "r":
-			note(decodeInt(&st.Round, value))
-		case "w":
-			note(decodeInt(&st.Waits, value))
-		case "c":
-			note(decodeInt(&st.Changed, value))
-		case "x":
-			note(decodeInt(&st.Expires, value))
-		case "q":
-			note(decodeMembers(&st.Asked, value, decodeText))
-		case "e":
-			note(decodeMembers(&st.IDs, value, decodeText))
-		case "o":
-			note(decodeMembers(&st.Once, value, decodeRaw))
-		case "a":
-			note(decodeMembers(&st.Answers, value, decodeReply))
-		}
-	})
-	note(outer)
-	return err
-}
-
-func decodeText(dst *string, value []byte) error {
-	text, state := stringOf(value)
-	if state != era.Valid {
-		return errStateBody
-	}
-	*dst = text
-	return nil
-}
-
-func decodeInt[I int | int64](dst *I, value []byte) error {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	*dst = I(n)
-	return err
-}
-
-// decodeRaw keeps a value, which is part of what was unsealed and belongs to nobody else.
-func decodeRaw(dst *json.RawMessage, value []byte) error {
-	*dst = value
-	return nil
-}
-
-func decodeReply(dst *rememberedReply, value []byte) (err error) {
-	outer := eachMember(value, func(name, value []byte) {
-		switch string(name) {
-		case "d":
-			err = decodeText(&dst.Digest, value)
-		case "v":
-			dst.Raw = value
-		}
-	})
-	return errors.Join(outer, err)
-}
-
-// decodeMembers reads an object.
-func decodeMembers[V any](dst *map[string]V, raw []byte, value func(*V, []byte) error) (err error) {
-	members := make(map[string]V)
-	outer := eachMember(raw, func(name, one []byte) {
-		var v V
-		if problem := value(&v, one); problem != nil {
-			err = problem
-		}
-		members[string(name)] = v
-	})
-	*dst = members
-	return errors.Join(outer, err)
 }

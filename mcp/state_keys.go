@@ -98,7 +98,7 @@ func (k Key) SecretValue() {}
 //
 // A KeyRing is safe for concurrent use, and can be given other keys while it is in use ([KeyRing.Replace]).
 type KeyRing struct {
-	keys      atomic.Pointer[[]Key]
+	keys      atomic.Pointer[[]*ringKey]
 	ephemeral bool
 }
 
@@ -109,7 +109,7 @@ const maxKeys = 16
 // after a restart; a server that uses such a ring says so in its log.
 func NewKeyRing() *KeyRing {
 	r := &KeyRing{ephemeral: true}
-	r.keys.Store(&[]Key{NewKey()})
+	r.keys.Store(&[]*ringKey{newRingKey(NewKey())})
 	return r
 }
 
@@ -175,7 +175,10 @@ func (r *KeyRing) Replace(keys ...Key) error {
 		}
 		seen[k.id] = true
 	}
-	own := append([]Key(nil), keys...)
+	own := make([]*ringKey, len(keys))
+	for i, k := range keys {
+		own[i] = newRingKey(k)
+	}
 	r.keys.Store(&own)
 	return nil
 }
@@ -207,7 +210,7 @@ func (r *KeyRing) String() string {
 	return "key ring [" + strings.Join(ids, " ") + "]"
 }
 
-func (r *KeyRing) all() []Key {
+func (r *KeyRing) all() []*ringKey {
 	if keys := r.keys.Load(); keys != nil {
 		return *keys
 	}

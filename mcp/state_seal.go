@@ -3,14 +3,16 @@ package mcp
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"strings"
+	"sync"
 )
 
 // Sealed text is base64url, without padding, of
@@ -51,16 +53,20 @@ func (r *KeyRing) Seal(b *Binding, plain []byte) (string, error) {
 	if len(keys) == 0 {
 		return "", errors.New("mcp: this key ring has no keys; make rings with NewKeyRing, KeyRingOf or ParseKeyRing")
 	}
-	head := make([]byte, sealHeader, sealHeader+len(plain)+16)
-	head[0] = sealVersion
-	copy(head[1:], keys[0].id[:])
-	_, _ = rand.Read(head[1+len(keyID{}):]) // crypto/rand.Read never fails: it ends the program rather than return weak bytes
-	aead, nonce, err := messageKey(&keys[0], head, b)
+	d := keys[0].deriver()
+	defer keys[0].release(d)
+	head := append(d.raw[:0], sealVersion)
+	head = append(head, keys[0].id[:]...)
+	head = append(head, make([]byte, sealSaltSize)...)
+	_, _ = rand.Read(head[len(head)-sealSaltSize:]) // crypto/rand.Read never fails: it ends the program rather than return weak bytes
+	aead, nonce, err := d.messageKey(head, b)
 	if err != nil {
 		return "", err
 	}
-	sealed := aead.Seal(head, nonce, plain, b.associatedData(head))
-	return base64.RawURLEncoding.EncodeToString(sealed), nil
+	d.ad = b.appendAssociated(d.ad[:0], head)
+	d.raw = aead.Seal(head, nonce, plain, d.ad)
+	d.text = base64.RawURLEncoding.AppendEncode(d.text[:0], d.raw)
+	return string(d.text), nil
 }
 
 // Open returns what was sealed. It fails, without saying what it found, when the text was altered, was sealed under another binding,
@@ -78,37 +84,72 @@ func (r *KeyRing) Open(b *Binding, sealed string) ([]byte, error) {
 	if key == nil {
 		return nil, fmt.Errorf("mcp: opening: %w", errSealKey)
 	}
-	aead, nonce, err := messageKey(key, head, b)
+	d := key.deriver()
+	defer key.release(d)
+	aead, nonce, err := d.messageKey(head, b)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := aead.Open(nil, nonce, body, b.associatedData(head))
+	d.ad = b.appendAssociated(d.ad[:0], head)
+	plain, err := aead.Open(body[:0], nonce, body, d.ad)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: opening: %w", errSealContent)
 	}
 	return plain, nil
 }
 
-func (r *KeyRing) find(id keyID) *Key {
-	keys := r.all()
-	for i := range keys {
-		if keys[i].id == id {
-			return &keys[i]
+func (r *KeyRing) find(id keyID) *ringKey {
+	for _, k := range r.all() {
+		if k.id == id {
+			return k
 		}
 	}
 	return nil
 }
 
-// messageKey derives the key and the nonce of the one message that begins with head.
-func messageKey(k *Key, head []byte, b *Binding) (cipher.AEAD, []byte, error) {
-	salt := head[1+len(keyID{}):]
-	info := appendPart(appendPart(make([]byte, 0, 192), "parley seal "+b.Purpose), b.Audience)
-	info = appendPart(info, string(salt))
-	derived, err := hkdf.Expand(sha256.New, k.secret[:], string(info), keySize)
-	if err != nil {
-		return nil, nil, fmt.Errorf("mcp: deriving a key: %w", err)
+// A ringKey is a key on a ring, with what deriving from it takes.
+type ringKey struct {
+	Key
+	derivers sync.Pool // of *deriver
+}
+
+func newRingKey(k Key) *ringKey {
+	r := &ringKey{Key: k}
+	r.derivers.New = func() any { return &deriver{mac: hmac.New(sha256.New, k.secret[:])} }
+	return r
+}
+
+// A deriver derives the keys of messages from one key, and has memory for one message.
+type deriver struct {
+	mac           hash.Hash // HMAC-SHA-256 under the key
+	info, ad, raw []byte
+	text          []byte
+	key           []byte // of the message, while it is in use
+}
+
+func (k *ringKey) deriver() *deriver { return k.derivers.Get().(*deriver) }
+
+// release gives d back. Keys of messages do not stay in it, nor do buffers of large messages.
+func (k *ringKey) release(d *deriver) {
+	clear(d.key[:cap(d.key)])
+	if cap(d.text) <= maxSealBuffer {
+		k.derivers.Put(d)
 	}
-	block, err := aes.NewCipher(derived)
+}
+
+// maxSealBuffer is the size beyond which a buffer is not kept.
+const maxSealBuffer = 16 << 10
+
+// messageKey derives the key and the nonce of the one message that begins with head. HKDF-Expand of as many bytes as the hash has is
+// a single HMAC: T(1) = HMAC(root key, info | 0x01).
+func (d *deriver) messageKey(head []byte, b *Binding) (cipher.AEAD, []byte, error) {
+	salt := head[1+len(keyID{}):]
+	d.info = appendPart(appendPart(d.info[:0], "parley seal "+b.Purpose), b.Audience)
+	d.info = append(appendPart(d.info, salt), 1)
+	d.mac.Reset()
+	d.mac.Write(d.info) // a hash never fails
+	d.key = d.mac.Sum(d.key[:0])
+	block, err := aes.NewCipher(d.key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp: deriving a key: %w", err)
 	}
@@ -119,9 +160,9 @@ func messageKey(k *Key, head []byte, b *Binding) (cipher.AEAD, []byte, error) {
 	return aead, salt[:sealNonceSize], nil
 }
 
-// associatedData lists what a message is bound to. Every part has its length in front, so that no two lists look alike.
-func (b *Binding) associatedData(head []byte) []byte {
-	ad := append(binary.BigEndian.AppendUint64(make([]byte, 0, 256), uint64(len(head))), head...)
+// appendAssociated lists what a message is bound to. Every part has its length in front, so that no two lists look alike.
+func (b *Binding) appendAssociated(ad, head []byte) []byte {
+	ad = appendPart(ad, head)
 	ad = appendPart(appendPart(ad, b.Purpose), b.Audience)
 	if b.Principal == nil {
 		ad = append(ad, 'a') // anonymous
@@ -135,6 +176,6 @@ func (b *Binding) associatedData(head []byte) []byte {
 	return ad
 }
 
-func appendPart(dst []byte, s string) []byte {
+func appendPart[T string | []byte](dst []byte, s T) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(s))), s...)
 }
