@@ -271,7 +271,7 @@ func TestThreat12TokenStaysAtTheServer(t *testing.T) {
 }
 
 func TestThreat19BrowserOpensNoScript(t *testing.T) {
-	login, err := mcpauth.Loopback(nil)(t.Context(), "")
+	login, err := mcpauth.Loopback(nil)(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

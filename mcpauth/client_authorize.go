@@ -22,27 +22,23 @@ func mixUp(expected, got string) error {
 }
 
 // authorize has the person log in, and exchanges the code for a token.
-func (t *Transport) authorize(ctx context.Context, d *discovery, scopes []string) (*credential, error) {
-	if !slices.Contains(d.meta.ChallengeMethods, "S256") {
-		return nil, fmt.Errorf("mcpauth: the authorization server %q does not say that it supports PKCE with S256 (code_challenge_methods_supported is %q); it is not safe to log in there", d.meta.Issuer, d.meta.ChallengeMethods)
+func (t *Transport) authorize(ctx context.Context, d *Discovery, scopes []string) (*credential, error) {
+	if !slices.Contains(d.Metadata.ChallengeMethods, "S256") {
+		return nil, fmt.Errorf("mcpauth: the authorization server %q does not say that it supports PKCE with S256 (code_challenge_methods_supported is %q); it is not safe to log in there", d.Metadata.Issuer, d.Metadata.ChallengeMethods)
 	}
-	if d.meta.AuthorizationEndpoint == "" {
-		return nil, fmt.Errorf("mcpauth: the authorization server %q has no authorization_endpoint", d.meta.Issuer)
+	if d.Metadata.AuthorizationEndpoint == "" {
+		return nil, fmt.Errorf("mcpauth: the authorization server %q has no authorization_endpoint", d.Metadata.Issuer)
 	}
-	known, err := load[Registration](ctx, t.opts.Store, clientKey(d.meta.Issuer))
+	registered, err := t.redirectURIs(ctx, d.Metadata)
 	if err != nil {
 		return nil, err
-	}
-	registered := ""
-	if known != nil {
-		registered = known.RedirectURI
 	}
 	login, err := t.opts.Login(ctx, registered)
 	if err != nil {
 		return nil, fmt.Errorf("mcpauth: preparing the login: %w", err)
 	}
 	defer login.Close()
-	reg, err := t.client(ctx, d.meta, login.RedirectURI())
+	reg, err := t.client(ctx, d.Metadata, login.RedirectURI())
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func (t *Transport) authorize(ctx context.Context, d *discovery, scopes []string
 }
 
 // exchangeCode has the person agree and exchanges the code.
-func (t *Transport) exchangeCode(ctx context.Context, d *discovery, q *request) (*credential, error) {
+func (t *Transport) exchangeCode(ctx context.Context, d *Discovery, q *request) (*credential, error) {
 	code, verifier, err := t.askPerson(ctx, d, q)
 	if err != nil {
 		return nil, err
@@ -63,7 +59,7 @@ func (t *Transport) exchangeCode(ctx context.Context, d *discovery, q *request) 
 	if err != nil {
 		return nil, err
 	}
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {q.login.RedirectURI()}, "resource": {d.resource}}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {q.login.RedirectURI()}, "resource": {d.Resource}}
 	return t.issue(ctx, d, &issuance{reg: q.reg, form: form, key: key, scopes: q.scopes})
 }
 
@@ -75,20 +71,22 @@ type request struct {
 }
 
 // askPerson sends the person to the authorization server and returns the code and what proves that this client asked for it.
-func (t *Transport) askPerson(ctx context.Context, d *discovery, q *request) (code, verifier string, err error) {
+func (t *Transport) askPerson(ctx context.Context, d *Discovery, q *request) (code, verifier string, err error) {
 	state, verifier := newID(), oauth2.GenerateVerifier()
-	conf := oauth2.Config{ClientID: q.reg.ClientID, RedirectURL: q.login.RedirectURI(), Scopes: q.scopes, Endpoint: oauth2.Endpoint{AuthURL: d.meta.AuthorizationEndpoint}}
-	extra := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", d.resource)}
+	conf := oauth2.Config{ClientID: q.reg.ClientID, RedirectURL: q.login.RedirectURI(), Scopes: q.scopes, Endpoint: oauth2.Endpoint{AuthURL: d.Metadata.AuthorizationEndpoint}}
+	extra := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", d.Resource)}
 	if slices.Contains(q.scopes, "offline_access") {
 		extra = append(extra, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
+	t.personAsked()
 	answer, err := q.login.Authorize(ctx, &LoginRequest{
-		Server: t.resourceURL(), Issuer: d.meta.Issuer, Scopes: slices.Clone(q.scopes), State: state, URL: conf.AuthCodeURL(state, extra...),
+		Server: t.resourceURL(), Issuer: d.Metadata.Issuer, Scopes: slices.Clone(q.scopes), State: state, URL: conf.AuthCodeURL(state, extra...),
+		RedirectURI: q.login.RedirectURI(),
 	})
 	if err != nil {
-		return "", "", fmt.Errorf("mcpauth: logging in at %s: %w", d.meta.Issuer, err)
+		return "", "", fmt.Errorf("mcpauth: logging in at %s: %w", d.Metadata.Issuer, err)
 	}
-	code, err = checkCallback(answer, state, d.meta)
+	code, err = checkCallback(answer, state, d.Metadata)
 	return code, verifier, err
 }
 
@@ -129,14 +127,17 @@ type issuance struct {
 }
 
 // issue asks for a first token.
-func (t *Transport) issue(ctx context.Context, d *discovery, i *issuance) (*credential, error) {
-	r, err := t.token(ctx, &tokenCall{endpoint: d.meta.TokenEndpoint, issuer: d.meta.Issuer, reg: i.reg, form: i.form, key: i.key})
+func (t *Transport) issue(ctx context.Context, d *Discovery, i *issuance) (*credential, error) {
+	r, err := t.token(ctx, &tokenCall{endpoint: d.Metadata.TokenEndpoint, issuer: d.Metadata.Issuer, reg: i.reg, form: i.form, key: i.key})
 	if err != nil {
 		return nil, err
 	}
-	c := &credential{ID: newID(), Issuer: d.meta.Issuer, Resource: d.resource, TokenEndpoint: d.meta.TokenEndpoint, Requested: i.scopes, fresh: true}
+	c := &credential{ID: newID(), Issuer: d.Metadata.Issuer, Resource: d.Resource, TokenEndpoint: d.Metadata.TokenEndpoint, Requested: i.scopes, fresh: true}
 	if i.reg != nil {
 		c.ClientID = i.reg.ClientID
+		if i.reg.dynamic || i.reg.ClientSecret == "" && i.reg.PrivateKey == nil {
+			c.Client = i.reg
+		}
 	}
 	if i.key != nil {
 		c.Key = i.key.pkcs8
@@ -149,7 +150,7 @@ func (t *Transport) issue(ctx context.Context, d *discovery, i *issuance) (*cred
 }
 
 // wanted chooses the scopes: those of the challenge, or else all of the resource metadata, or none; with those that were had before.
-func (t *Transport) wanted(d *discovery, ch *Challenge, before *credential) []string {
+func (t *Transport) wanted(d *Discovery, ch *Challenge, before *credential) []string {
 	var scopes []string
 	switch {
 	case ch != nil && ch.Scopes != nil:
@@ -157,12 +158,12 @@ func (t *Transport) wanted(d *discovery, ch *Challenge, before *credential) []st
 	case t.opts.Scopes != nil:
 		scopes = t.opts.Scopes
 	default:
-		scopes = slices.DeleteFunc(slices.Clone(d.scopes), func(s string) bool { return s == "offline_access" })
+		scopes = slices.DeleteFunc(slices.Clone(d.Scopes), func(s string) bool { return s == "offline_access" })
 	}
-	if before != nil && before.Issuer == d.meta.Issuer && before.Resource == d.resource {
+	if before != nil && before.Issuer == d.Metadata.Issuer && before.Resource == d.Resource {
 		scopes = scopeSet(scopes, before.scopes())
 	}
-	if t.opts.Grant == nil && !t.opts.NoOfflineAccess && slices.Contains(d.meta.Scopes, "offline_access") {
+	if t.opts.Grant == nil && !t.opts.NoOfflineAccess && slices.Contains(d.Metadata.Scopes, "offline_access") {
 		scopes = scopeSet(scopes, []string{"offline_access"})
 	}
 	return scopeSet(scopes)

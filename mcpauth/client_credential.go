@@ -3,6 +3,7 @@ package mcpauth
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -27,18 +28,17 @@ type credential struct {
 	Renew         time.Time `json:"renew,omitzero"`     // when it is time to
 	Requested     []string  `json:"requested,omitzero"` // scopes that were asked for
 	Granted       []string  `json:"granted,omitzero"`   // scopes of the token, as the authorization server said
+	Subject       string    `json:"subject,omitzero"`   // who logged in, if an ID token said so
 	Key           []byte    `json:"dpop_key,omitzero"`  // PKCS #8
+
+	// Client is the registration that the token was issued to, if the host does not keep it: others may have been made since.
+	Client *Registration `json:"client,omitzero"`
 
 	fresh bool // from a login, not renewed or read
 }
 
 func (c *credential) expired(now time.Time) bool {
 	return !c.Renew.IsZero() && now.After(c.Renew)
-}
-
-// sameGrantee reports whether a credential can stand in for another one: its secrets go to the same places.
-func (c *credential) sameGrantee(o *credential) bool {
-	return c.Issuer == o.Issuer && c.Resource == o.Resource && c.TokenEndpoint == o.TokenEndpoint && c.ClientID == o.ClientID && c.RefreshToken != ""
 }
 
 // scopes are those to keep when more are asked for.
@@ -122,59 +122,76 @@ func (t *Transport) keep(ctx context.Context, c *credential) error {
 	return save(ctx, t.opts.Store, serverKey(t.resourceURL()), &lastUse{Issuer: c.Issuer, Resource: c.Resource})
 }
 
+// adopt makes a credential that the store has the one in force. It is not written: somebody may have renewed it meanwhile.
+func (t *Transport) adopt(ctx context.Context, c *credential) error {
+	t.cred.Store(c)
+	return save(context.WithoutCancel(ctx), t.opts.Store, serverKey(t.resourceURL()), &lastUse{Issuer: c.Issuer, Resource: c.Resource})
+}
+
+// A renewal is what came of exchanging a refresh token.
+type renewal struct {
+	fresh   *credential
+	refusal error
+}
+
 // renew exchanges the refresh token of a credential, once for all processes that share the store, and makes the new one the one in
 // force. A definite refusal is an *[OAuthError] with Definite and deletes the credential, unless somebody has renewed it meanwhile.
 func (t *Transport) renew(ctx context.Context, old *credential) error {
-	reg, err := t.registrationOf(ctx, old)
-	if err != nil {
-		return err
-	}
-	var fresh *credential
-	var refusal error
+	var r renewal
 	key := tokenKey(old.Issuer, old.Resource)
-	err = t.opts.Store.Update(ctx, key, func(data []byte) ([]byte, error) {
+	err := t.opts.Store.Update(ctx, key, func(data []byte) ([]byte, error) {
 		now, err := decodeRecord[credential](key, data)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if now == nil || !now.sameGrantee(old) {
-			now = old
-		}
-		if now.AccessToken != old.AccessToken && !now.expired(t.now()) {
-			fresh = now // somebody else was faster
+		case now == nil: // which is what logging out does
+			r.refusal = &OAuthError{Endpoint: "store", Code: "invalid_grant", Description: "the login was removed from the store"}
+			return nil, nil
+		case now.AccessToken != old.AccessToken && !now.expired(t.now()):
+			r.fresh = now // somebody else was faster
 			return data, nil
 		}
 		// Once it is presented a refresh token may be used up: the answer is waited for whatever becomes of the request that needs it.
-		fresh, refusal = t.refresh(context.WithoutCancel(ctx), now, reg)
-		if definite(refusal) {
+		r.fresh, r.refusal = t.refresh(context.WithoutCancel(ctx), now)
+		switch {
+		case definite(r.refusal):
 			return nil, nil
-		}
-		if refusal != nil {
+		case r.refusal != nil:
 			return data, nil
 		}
-		return json.Marshal(fresh)
+		return json.Marshal(r.fresh)
 	})
 	switch {
-	case refusal != nil:
-		return refusal
-	case err != nil && fresh != nil: // the token was renewed and could not be written: it is in force all the same
-		t.cred.Store(fresh)
+	case r.refusal != nil:
+		return r.refusal
+	case err != nil && r.fresh != nil: // the token was renewed and could not be written: it is in force all the same
+		t.cred.Store(r.fresh)
 		return fmt.Errorf("mcpauth: writing the renewed token: %w", err)
 	case err != nil:
 		return fmt.Errorf("mcpauth: renewing the token: %w", err)
 	}
-	t.cred.Store(fresh)
+	t.cred.Store(r.fresh)
 	return nil
 }
 
 // refresh is the refresh_token grant (OAuth 2.1 section 4.3), with the same resource.
-func (t *Transport) refresh(ctx context.Context, old *credential, reg *Registration) (*credential, error) {
+func (t *Transport) refresh(ctx context.Context, old *credential) (*credential, error) {
+	if old.RefreshToken == "" {
+		return nil, &OAuthError{Endpoint: "store", Code: "invalid_grant", Description: "there is no refresh token"}
+	}
+	reg, err := t.registrationOf(ctx, old)
+	if err != nil {
+		return nil, err
+	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.RefreshToken}, "resource": {old.Resource}}
 	key, err := t.keyOf(old)
 	if err != nil {
 		return nil, err
 	}
 	r, err := t.token(ctx, &tokenCall{endpoint: old.TokenEndpoint, issuer: old.Issuer, reg: reg, form: form, key: key})
+	if unknownClient(err) && old.Client != nil {
+		err = errors.Join(err, t.unregister(ctx, old.Client)) // the next login makes a new one
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +214,9 @@ func (c *credential) take(r *tokenResponse, now time.Time) {
 	}
 	if s := r.scopes(); s != nil {
 		c.Granted = s
+	}
+	if sub := idSubject(r.IDToken, c.Issuer, c.ClientID); sub != "" {
+		c.Subject = sub
 	}
 }
 

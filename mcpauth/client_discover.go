@@ -26,6 +26,7 @@ type Metadata struct {
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
 	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
 	Scopes                []string `json:"scopes_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
@@ -34,16 +35,22 @@ type Metadata struct {
 	GrantProfiles         []string `json:"authorization_grant_profiles_supported"`
 }
 
-// A discovery is what was found out about a protected server.
-type discovery struct {
-	resource string   // sent verbatim
-	scopes   []string // of the resource metadata; nil if it names none
-	meta     *Metadata
-	legacy   bool // a server of 2025-03-26: no resource metadata
+// A Discovery is what a protected server's metadata demands. It has been checked.
+type Discovery struct {
+	Resource string    // what tokens are asked for, as the metadata spells it
+	Scopes   []string  // scopes_supported of the resource metadata; nil if it names none
+	Servers  []string  // authorization_servers of the resource metadata
+	Metadata *Metadata // of the one that is used
+	Legacy   bool      // there is no resource metadata: the server is taken for one of 2025-03-26
+}
+
+// Discover finds out what the server demands, without a login. ch is what it said in a refusal; it may be nil. The steps go to Logger.
+func (t *Transport) Discover(ctx context.Context, ch *Challenge) (*Discovery, error) {
+	return t.discover(ctx, ch)
 }
 
 // discover finds the authorization server of the MCP server, see section "Authorization" of the specification.
-func (t *Transport) discover(ctx context.Context, ch *Challenge) (*discovery, error) {
+func (t *Transport) discover(ctx context.Context, ch *Challenge) (*Discovery, error) {
 	prm, at, err := t.resource(ctx, ch)
 	if err != nil {
 		return nil, err
@@ -65,7 +72,7 @@ func (t *Transport) discover(ctx context.Context, ch *Challenge) (*discovery, er
 	if meta == nil {
 		return nil, fmt.Errorf("mcpauth: the authorization server %q, which %s names, publishes no metadata (tried %s)", issuer, at, strings.Join(metadataPlaces(issuer), ", "))
 	}
-	return &discovery{resource: prm.Resource, scopes: prm.Scopes, meta: meta}, nil
+	return &Discovery{Resource: prm.Resource, Scopes: prm.Scopes, Servers: prm.Servers, Metadata: meta}, nil
 }
 
 // resource finds the protected resource metadata, and where it was. Without an error nil means that there is none anywhere.
@@ -205,7 +212,7 @@ func sameButSlash(a, b string) bool {
 }
 
 // discoverLegacy is discovery as of 2025-03-26: the server's origin is the authorization server, with metadata or with default paths.
-func (t *Transport) discoverLegacy(ctx context.Context) (*discovery, error) {
+func (t *Transport) discoverLegacy(ctx context.Context) (*Discovery, error) {
 	issuer := origin(t.server)
 	if err := t.fetch.checkURL("server", issuer); err != nil {
 		return nil, err
@@ -229,7 +236,7 @@ func (t *Transport) discoverLegacy(ctx context.Context) (*discovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &discovery{resource: t.resourceURL(), meta: &m, legacy: true}, nil
+	return &Discovery{Resource: t.resourceURL(), Metadata: &m, Legacy: true}, nil
 }
 
 // step tells the log about one step of discovery.

@@ -2,6 +2,7 @@ package mcpauth
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 const (
 	DefaultMaxDocumentBytes = 1 << 20
 	DefaultFetchTimeout     = 15 * time.Second
+	DefaultLoginTimeout     = 10 * time.Minute
 	maxDocumentRedirects    = 3
 )
 
@@ -33,6 +35,8 @@ type fetcher struct {
 	server   *url.URL
 	loopback bool
 	allow    []netip.Prefix
+	proxy    *url.URL // nil: none
+	tls      *tls.Config
 	limit    int64
 	timeout  time.Duration
 	gets     *http.Client
@@ -41,7 +45,7 @@ type fetcher struct {
 
 func newFetcher(server *url.URL, o *ClientOptions) *fetcher {
 	f := &fetcher{server: server, loopback: o.AllowLoopback || loopbackHost(server.Hostname()), allow: o.AllowNetworks,
-		limit: o.MaxDocumentBytes, timeout: o.FetchTimeout}
+		proxy: o.Proxy, tls: o.TLS, limit: o.MaxDocumentBytes, timeout: o.FetchTimeout}
 	rt := &http.Transport{
 		DialContext:            f.dial,
 		TLSHandshakeTimeout:    10 * time.Second,
@@ -67,6 +71,14 @@ func (f *fetcher) redirect(req *http.Request, via []*http.Request) error {
 // that person's choice.
 func (f *fetcher) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	own := strings.EqualFold(addr, net.JoinHostPort(f.server.Hostname(), portOf(f.server)))
+	if f.proxy != nil {
+		return f.dialThrough(ctx, addr, own)
+	}
+	return f.dialDirect(ctx, network, addr, own)
+}
+
+// dialDirect connects without a proxy.
+func (f *fetcher) dialDirect(ctx context.Context, network, addr string, own bool) (net.Conn, error) {
 	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {

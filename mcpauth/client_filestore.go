@@ -65,7 +65,42 @@ func (s *fileStore) path(key string) string {
 var errDamaged = errors.New("the file is damaged")
 
 func (s *fileStore) read(key string) ([]byte, error) {
-	path := s.path(key)
+	f, err := s.open(s.path(key))
+	if f == nil || err != nil {
+		return nil, err
+	}
+	if f.Key != key || len(f.Value) == 0 {
+		return nil, fmt.Errorf("%w: %s holds %q, expected %q", errDamaged, s.path(key), clip(f.Key), key)
+	}
+	return f.Value, nil
+}
+
+// Keys implements [Lister]. Damaged files have none.
+func (s *fileStore) Keys(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, e := range entries {
+		path := filepath.Join(s.dir, e.Name())
+		if filepath.Ext(path) != ".json" {
+			continue
+		}
+		f, err := s.open(path)
+		switch {
+		case errors.Is(err, errDamaged):
+		case err != nil:
+			return nil, err
+		case f != nil && s.path(f.Key) == path:
+			keys = append(keys, f.Key)
+		}
+	}
+	return keys, nil
+}
+
+// open reads a file; nil if there is none.
+func (s *fileStore) open(path string) (*storedFile, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -88,10 +123,7 @@ func (s *fileStore) read(key string) ([]byte, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errDamaged, path, err)
 	}
-	if f.Key != key || len(f.Value) == 0 {
-		return nil, fmt.Errorf("%w: %s holds %q, expected %q", errDamaged, path, clip(f.Key), key)
-	}
-	return f.Value, nil
+	return &f, nil
 }
 
 // Load implements [Store]. It takes no lock unless a file is damaged.

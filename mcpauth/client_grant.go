@@ -102,22 +102,22 @@ func EnterpriseManaged(e *Enterprise) Grant {
 }
 
 // granted gets a token by the grant of the options.
-func (t *Transport) granted(ctx context.Context, d *discovery, scopes []string) (*credential, error) {
-	form, err := t.opts.Grant(ctx, &GrantRequest{Issuer: d.meta.Issuer, Resource: d.resource, Scopes: scopes, Metadata: d.meta, Exchange: t.exchange})
+func (t *Transport) granted(ctx context.Context, d *Discovery, scopes []string) (*credential, error) {
+	form, err := t.opts.Grant(ctx, &GrantRequest{Issuer: d.Metadata.Issuer, Resource: d.Resource, Scopes: scopes, Metadata: d.Metadata, Exchange: t.exchange})
 	if err != nil {
 		return nil, err
 	}
-	form.Set("resource", d.resource)
-	reg, err := t.preregistered(ctx, d.meta.Issuer)
+	form.Set("resource", d.Resource)
+	reg, err := t.preregistered(ctx, d.Metadata.Issuer)
 	if err != nil {
 		return nil, err
 	}
 	if r := reg; r != nil {
-		if reg, err = fitting(r, d.meta); err != nil {
+		if reg, err = fitting(r, d.Metadata); err != nil {
 			return nil, err
 		}
 	} else if form.Get("grant_type") == "client_credentials" {
-		return nil, fmt.Errorf("mcpauth: ClientOptions.Registrations names no client for the authorization server %q", d.meta.Issuer)
+		return nil, fmt.Errorf("mcpauth: ClientOptions.Registrations names no client for the authorization server %q", d.Metadata.Issuer)
 	}
 	key, err := t.loginKey()
 	if err != nil {

@@ -1,13 +1,13 @@
 package mcpauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +22,11 @@ type LoginRequest struct {
 	Scopes []string // what is asked for
 	State  string   // what the callback must carry; anything else is not an answer
 	URL    string   // where the person agrees
+
+	// RedirectURI is where the answer comes back, for hosts that have the person copy it.
+	RedirectURI string
+	// Problem says what was wrong with the address that was pasted before; empty at first.
+	Problem string
 }
 
 // A Login is one way to ask a person, open for one login.
@@ -35,60 +40,112 @@ type Login interface {
 	Close() error
 }
 
-// A LoginFunc opens a Login. registered is the redirect URI of an earlier dynamic registration, or empty: reusing it saves another one.
-type LoginFunc func(ctx context.Context, registered string) (Login, error)
+// A LoginFunc opens a Login. registered are the redirect URIs of earlier dynamic registrations, the last one first: using one of them
+// again saves another registration.
+type LoginFunc func(ctx context.Context, registered []string) (Login, error)
 
 // LoopbackOptions tune [Loopback]. Nil and zero values mean the defaults.
 type LoopbackOptions struct {
-	// Port to listen on. Default: the one of the earlier registration if it is free, else any.
-	Port int
-	// Path of the redirect URI. Default "/callback".
-	Path string
+	// RedirectURI is where the answer comes back to: http on 127.0.0.1, [::1] or localhost, as it was registered or is published in the
+	// client metadata document ([ClientDocument]). Without a port any free one is used and put into it, those of earlier
+	// registrations first; authorization servers allow that (RFC 8252 section 7.3). Default "http://127.0.0.1/callback".
+	RedirectURI string
 	// Timeout bounds how long the person may take. Default 5 minutes.
 	Timeout time.Duration
 	// Open shows the URL to the person. Default: consent.Review and consent.Open, that is the browser of the system. A host without
 	// a browser prints the URL here.
 	Open func(ctx context.Context, r *LoginRequest) error
+	// Paste, if set, waits beside the callback server for the address that the browser ended at, copied by hand, since a browser on
+	// another computer cannot reach this one. ctx ends when the answer came otherwise; Paste must then return. Text that is no such address leads to
+	// another call, with r.Problem, three times at most.
+	Paste func(ctx context.Context, r *LoginRequest) (callback string, err error)
 }
 
-// Loopback returns the login by browser (RFC 8252 section 7.3): a server on 127.0.0.1 takes the callback. Only a callback with the state
-// of this login is an answer, and only the first; requests with another Host are refused.
+// Loopback returns the login by browser (RFC 8252 section 7.3): a server on this computer takes the callback. Only a callback with the
+// state of this login is an answer, and only the first; requests with another Host are refused.
 func Loopback(o *LoopbackOptions) LoginFunc {
 	var opts LoopbackOptions
 	if o != nil {
 		opts = *o
 	}
-	if opts.Path == "" {
-		opts.Path = "/callback"
-	}
-	if opts.Timeout == 0 {
-		opts.Timeout = 5 * time.Minute
-	}
+	opts.RedirectURI = cmp.Or(opts.RedirectURI, "http://127.0.0.1/callback")
+	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Minute)
 	if opts.Open == nil {
 		opts.Open = openBrowser
 	}
-	return func(ctx context.Context, registered string) (Login, error) {
-		ln, err := listenLoopback(ctx, opts.Port, registered)
+	return func(ctx context.Context, registered []string) (Login, error) {
+		uri, err := url.Parse(opts.RedirectURI)
+		if err != nil || uri.Scheme != "http" || !loopbackHost(uri.Hostname()) || uri.RawQuery != "" || uri.Fragment != "" || uri.User != nil {
+			return nil, fmt.Errorf("mcpauth: LoopbackOptions.RedirectURI: expected http on 127.0.0.1, [::1] or localhost, got %q", opts.RedirectURI)
+		}
+		if uri.Path == "" {
+			uri.Path = "/"
+		}
+		listeners, err := listenLoopback(ctx, uri, registered)
 		if err != nil {
 			return nil, fmt.Errorf("mcpauth: listening for the callback: %w", err)
 		}
-		l := &loopbackLogin{opts: opts, answers: make(chan url.Values, 1), host: ln.Addr().String()}
+		l := &loopbackLogin{opts: opts, uri: uri, answers: make(chan answer, 2)}
 		l.srv = &http.Server{Handler: l, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
-		l.done.Go(func() { l.served = l.srv.Serve(ln) })
+		l.served = make([]error, len(listeners))
+		for i, ln := range listeners {
+			l.done.Go(func() { l.served[i] = l.srv.Serve(ln) })
+		}
 		return l, nil
 	}
 }
 
-func listenLoopback(ctx context.Context, port int, registered string) (net.Listener, error) {
-	var lc net.ListenConfig
-	if port == 0 {
-		if u, err := url.Parse(registered); err == nil && u.Hostname() == "127.0.0.1" && u.Port() != "" {
-			if ln, err := lc.Listen(ctx, "tcp4", u.Host); err == nil {
-				return ln, nil
-			}
+// listenLoopback listens where uri says, and puts the port into it if it has none.
+func listenLoopback(ctx context.Context, uri *url.URL, registered []string) ([]net.Listener, error) {
+	if port := uri.Port(); port != "" {
+		return listenPort(ctx, uri.Hostname(), port)
+	}
+	ports := []string{}
+	for _, r := range registered {
+		if u, err := url.Parse(r); err == nil && u.Scheme == uri.Scheme && u.Hostname() == uri.Hostname() && u.Path == uri.Path && u.Port() != "" {
+			ports = append(ports, u.Port())
 		}
 	}
-	return lc.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	const tries = 5 // a free port of IPv4 may be taken at IPv6
+	var failed error
+	for i := range len(ports) + tries {
+		port := "0"
+		if i < len(ports) {
+			port = ports[i]
+		}
+		ls, err := listenPort(ctx, uri.Hostname(), port)
+		if err == nil {
+			_, port, _ := net.SplitHostPort(ls[0].Addr().String())
+			uri.Host = net.JoinHostPort(uri.Hostname(), port)
+			return ls, nil
+		}
+		failed = err
+	}
+	return nil, failed
+}
+
+// listenPort listens on a port of this computer. localhost is both of its addresses, so that nobody else gets what is sent to one.
+func listenPort(ctx context.Context, host, port string) ([]net.Listener, error) {
+	var lc net.ListenConfig
+	if !strings.EqualFold(host, "localhost") {
+		ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+		return []net.Listener{ln}, err
+	}
+	four, err := lc.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		return nil, err
+	}
+	probe, err := lc.Listen(ctx, "tcp6", "[::1]:0")
+	if err != nil { // no IPv6 here
+		return []net.Listener{four}, nil
+	}
+	_ = probe.Close()
+	_, port, _ = net.SplitHostPort(four.Addr().String())
+	six, err := lc.Listen(ctx, "tcp6", net.JoinHostPort("::1", port))
+	if err != nil {
+		return nil, errors.Join(err, four.Close())
+	}
+	return []net.Listener{four, six}, nil
 }
 
 func openBrowser(ctx context.Context, r *LoginRequest) error {
@@ -101,18 +158,24 @@ func openBrowser(ctx context.Context, r *LoginRequest) error {
 
 type loopbackLogin struct {
 	opts    LoopbackOptions
+	uri     *url.URL
 	srv     *http.Server
-	host    string
 	done    sync.WaitGroup
-	served  error // read after done
-	answers chan url.Values
+	served  []error // read after done
+	answers chan answer
 
 	mu    sync.Mutex
 	state string // of the login under way; empty: none, or answered
 }
 
+// An answer is what a login ends with.
+type answer struct {
+	query url.Values
+	err   error
+}
+
 // RedirectURI implements [Login].
-func (l *loopbackLogin) RedirectURI() string { return "http://" + l.host + l.opts.Path }
+func (l *loopbackLogin) RedirectURI() string { return l.uri.String() }
 
 // Authorize implements [Login].
 func (l *loopbackLogin) Authorize(ctx context.Context, r *LoginRequest) (url.Values, error) {
@@ -124,9 +187,17 @@ func (l *loopbackLogin) Authorize(ctx context.Context, r *LoginRequest) (url.Val
 	if err := l.opts.Open(ctx, r); err != nil {
 		return nil, err
 	}
+	if l.opts.Paste != nil {
+		l.done.Go(func() {
+			q, err := pasted(ctx, r, l.opts.Paste)
+			if ctx.Err() == nil {
+				l.answers <- answer{q, err} // has room: one from here and one from the callback
+			}
+		})
+	}
 	select {
-	case v := <-l.answers:
-		return v, nil
+	case a := <-l.answers:
+		return a.query, a.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -140,7 +211,7 @@ func (l *loopbackLogin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	if r.Host != l.host || r.Method != http.MethodGet || r.URL.Path != l.opts.Path {
+	if !strings.EqualFold(r.Host, l.uri.Host) || r.Method != http.MethodGet || r.URL.Path != l.uri.Path {
 		http.Error(w, "This is not the page of a login.", http.StatusNotFound)
 		return
 	}
@@ -149,7 +220,7 @@ func (l *loopbackLogin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "This answers no login that is under way. Begin again in the program that asked for it.", http.StatusBadRequest)
 		return
 	}
-	l.answers <- q // has room: one answer is taken
+	l.answers <- answer{query: q} // has room: one answer is taken
 	_, _ = w.Write([]byte("The answer was received. You can close this page and go back to the program.\n"))
 }
 
@@ -173,8 +244,10 @@ func (l *loopbackLogin) Close() error {
 		err = l.srv.Close()
 	}
 	l.done.Wait()
-	if !errors.Is(l.served, http.ErrServerClosed) {
-		err = errors.Join(err, l.served)
+	for _, served := range l.served {
+		if !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 	}
 	return err
 }
@@ -187,7 +260,7 @@ func FollowRedirect(client *http.Client, redirectURI string) LoginFunc {
 		c = *client
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return func(context.Context, string) (Login, error) { return &followLogin{client: &c, uri: redirectURI}, nil }
+	return func(context.Context, []string) (Login, error) { return &followLogin{client: &c, uri: redirectURI}, nil }
 }
 
 type followLogin struct {
@@ -223,10 +296,10 @@ func (l *followLogin) Authorize(ctx context.Context, r *LoginRequest) (url.Value
 }
 
 // PasteCallback returns a login for hosts where no browser can reach the program: show tells the person the URL to open on any
-// computer, and returns the address that the browser ended at, copied by hand. The redirect URI must be one that the client is
-// registered with; nothing listens there.
+// computer, and returns the address that the browser ended at, copied by hand; text that is no such address leads to another call, with
+// r.Problem, three times at most. The redirect URI must be one that the client is registered with; nothing listens there.
 func PasteCallback(redirectURI string, show func(ctx context.Context, r *LoginRequest) (callback string, err error)) LoginFunc {
-	return func(context.Context, string) (Login, error) { return &pasteLogin{uri: redirectURI, show: show}, nil }
+	return func(context.Context, []string) (Login, error) { return &pasteLogin{uri: redirectURI, show: show}, nil }
 }
 
 type pasteLogin struct {
@@ -242,14 +315,42 @@ func (l *pasteLogin) Close() error { return nil }
 
 // Authorize implements [Login].
 func (l *pasteLogin) Authorize(ctx context.Context, r *LoginRequest) (url.Values, error) {
-	pasted, err := l.show(ctx, r)
-	if err != nil {
-		return nil, err
+	return pasted(ctx, r, l.show)
+}
+
+// pasted has the person copy an address until it is one that answers the login.
+func pasted(ctx context.Context, r *LoginRequest, show func(ctx context.Context, r *LoginRequest) (string, error)) (url.Values, error) {
+	const tries = 3
+	again := *r
+	for i := 1; ; i++ {
+		text, err := show(ctx, &again)
+		if err != nil {
+			return nil, err
+		}
+		q, err := parseCallback(r, text)
+		if err == nil {
+			return q, nil
+		}
+		if i == tries || ctx.Err() != nil {
+			return nil, err
+		}
+		again.Problem = err.Error()
 	}
-	base, query, found := strings.Cut(strings.TrimSpace(pasted), "?")
-	if !found || base != l.uri {
-		return nil, fmt.Errorf("expected an address that begins with %q and has a code", l.uri+"?")
+}
+
+// parseCallback reads an address that a person copied.
+func parseCallback(r *LoginRequest, text string) (url.Values, error) {
+	base, query, found := strings.Cut(strings.TrimSpace(text), "?")
+	if !found || base != r.RedirectURI {
+		return nil, fmt.Errorf("expected an address that begins with %q and has a code, got one that begins with %q", r.RedirectURI+"?", clip(base))
 	}
 	query, _, _ = strings.Cut(query, "#")
-	return url.ParseQuery(query)
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("the address is damaged: %w", err)
+	}
+	if q.Get("state") != r.State {
+		return nil, errors.New("the address is the answer to another login: its state is not that of this one")
+	}
+	return q, nil
 }

@@ -60,7 +60,7 @@ func TestLoopback(t *testing.T) {
 	}
 	begin := mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: open})
 	var err error
-	if login, err = begin(t.Context(), ""); err != nil {
+	if login, err = begin(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if u, err := url.Parse(login.RedirectURI()); err != nil || u.Hostname() != "127.0.0.1" || u.Path != "/callback" {
@@ -74,10 +74,10 @@ func TestLoopback(t *testing.T) {
 	if err := login.Close(); err != nil {
 		t.Error(err)
 	}
-	if login, err = begin(t.Context(), first); err != nil || login.RedirectURI() != first {
+	if login, err = begin(t.Context(), []string{first}); err != nil || login.RedirectURI() != first {
 		t.Errorf("the port of the registration is not used again: %v", err)
 	}
-	second, err := begin(t.Context(), first) // taken: another one
+	second, err := begin(t.Context(), []string{first}) // taken: another one
 	if err != nil || second.RedirectURI() == first {
 		t.Errorf("error %v", err)
 	}
@@ -87,7 +87,7 @@ func TestLoopback(t *testing.T) {
 
 func TestLoopbackWithoutAnswer(t *testing.T) {
 	nothing := func(context.Context, *mcpauth.LoginRequest) error { return nil }
-	login, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: nothing, Timeout: time.Millisecond})(t.Context(), "")
+	login, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: nothing, Timeout: time.Millisecond})(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,4 +143,112 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// Documents name the redirect URI that is listened on: the host as it is written, any port if none is written.
+func TestCaseA12LoopbackAgreesWithTheDocument(t *testing.T) {
+	for uri, want := range map[string]string{"": "http://127.0.0.1:", "http://localhost/cb": "http://localhost:", "http://[::1]/cb": "http://[::1]:", "http://127.0.0.1": "http://127.0.0.1:"} {
+		var login mcpauth.Login
+		open := func(_ context.Context, r *mcpauth.LoginRequest) error {
+			for _, host := range []string{"127.0.0.1", "[::1]"} { // localhost is both
+				u, _ := url.Parse(login.RedirectURI())
+				if u.Hostname() != "localhost" && u.Hostname() != strings.Trim(host, "[]") {
+					continue
+				}
+				got := get(t, "http://"+host+":"+u.Port()+u.Path+"?state=wrong", u.Host)
+				if got != 400 {
+					t.Errorf("%s at %s: status %d", uri, host, got)
+				}
+			}
+			if got := get(t, login.RedirectURI()+"?code=c&state="+r.State, ""); got != 200 {
+				t.Errorf("%s: status %d", uri, got)
+			}
+			return nil
+		}
+		var err error
+		if login, err = mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri, Open: open})(t.Context(), []string{"http://127.0.0.1:1/other", "http://localhost:1/cb"}); err != nil {
+			if strings.Contains(uri, "::1") {
+				t.Skipf("no IPv6 here: %v", err)
+			}
+			t.Fatal(err)
+		}
+		if got := login.RedirectURI(); !strings.HasPrefix(got, want) || strings.HasSuffix(got, ":") {
+			t.Errorf("%s: %s", uri, got)
+		}
+		if _, err := login.Authorize(t.Context(), &mcpauth.LoginRequest{State: "s"}); err != nil {
+			t.Errorf("%s: %v", uri, err)
+		}
+		fixed := login.RedirectURI()
+		if _, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: fixed})(t.Context(), nil); err == nil {
+			t.Errorf("%s: a port that is taken was replaced, although the redirect URI names it", fixed)
+		}
+		if err := login.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, uri := range []string{"https://127.0.0.1/cb", "http://host.test/cb", "http://127.0.0.1/cb?x=1", "http://u@127.0.0.1/cb", "://", "http://localhost.evil.test/cb"} {
+		if _, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri})(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "expected") {
+			t.Errorf("%s: error %v", uri, err)
+		}
+	}
+}
+
+// The browser may be on another computer: the address is pasted, or the callback comes, whatever is first.
+func TestLoginByLoopbackOrPasting(t *testing.T) {
+	for _, how := range []string{"callback", "pasted", "declined", "nonsense"} {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t)
+			waiting := make(chan struct{})
+			tries := 0
+			o := &mcpauth.LoopbackOptions{
+				Open: func(_ context.Context, r *mcpauth.LoginRequest) error {
+					if how != "callback" {
+						return nil
+					}
+					resp, err := http.Get(r.URL)
+					if err == nil {
+						_ = resp.Body.Close()
+					}
+					return err
+				},
+				Paste: func(ctx context.Context, r *mcpauth.LoginRequest) (string, error) {
+					tries++
+					switch {
+					case how == "callback":
+						defer close(waiting)
+						<-ctx.Done()
+						return "", ctx.Err()
+					case how == "declined":
+						return "", mcpauth.ErrLoginDeclined
+					case how == "nonsense" || tries == 1 && r.Problem == "":
+						return "nonsense", nil
+					case tries == 2 && strings.Contains(r.Problem, "begins with"):
+						return r.RedirectURI + "?code=x&state=other", nil
+					case !strings.Contains(r.Problem, "another login"):
+						t.Errorf("problem %q", r.Problem)
+					}
+					resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(must(http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)))
+					if err != nil {
+						return "", err
+					}
+					return resp.Header.Get("Location"), resp.Body.Close()
+				},
+			}
+			tr := w.transport(&mcpauth.ClientOptions{Login: mcpauth.Loopback(o)})
+			switch how {
+			case "declined":
+				if _, err := post(tr, w.url()); !errors.Is(err, mcpauth.ErrLoginDeclined) {
+					t.Errorf("error %v", err)
+				}
+			case "nonsense":
+				w.mustRefuse(tr, "expected an address", "nonsense")
+			default:
+				w.mustPost(tr)
+			}
+			if how == "callback" {
+				<-waiting
+				http.DefaultClient.CloseIdleConnections()
+			}
+		})
+	}
 }

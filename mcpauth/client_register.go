@@ -32,6 +32,77 @@ type Registration struct {
 	RedirectURI   string    `json:"redirect_uri,omitzero"`   // of a dynamic registration
 	TokenEndpoint string    `json:"token_endpoint,omitzero"` // where a secret issued by dynamic registration may be sent
 	Expiry        time.Time `json:"expiry,omitzero"`         // of the secret
+
+	dynamic bool // made by this client, which therefore keeps its secret
+}
+
+// maxRegistrations bounds how many dynamic registrations at one issuer are kept for new logins: one for each redirect URI.
+const maxRegistrations = 8
+
+// A registrationList is the record of the dynamic registrations at an issuer, the last one first.
+type registrationList struct {
+	All []*Registration `json:"registrations"`
+}
+
+// usable reports whether a stored registration can serve for a new login.
+func (r *Registration) usable(m *Metadata, now time.Time) bool {
+	return r != nil && r.ClientID != "" && r.Issuer == m.Issuer && r.TokenEndpoint == m.TokenEndpoint && (r.Expiry.IsZero() || now.Before(r.Expiry))
+}
+
+// registered returns the dynamic registrations at an issuer that can serve for a new login.
+func (t *Transport) registered(ctx context.Context, m *Metadata) ([]*Registration, error) {
+	list, err := load[registrationList](ctx, t.opts.Store, clientKey(m.Issuer))
+	if err != nil || list == nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.All, func(r *Registration) bool { return !r.usable(m, t.now()) }), nil
+}
+
+// redirectURIs are those of the dynamic registrations.
+func (t *Transport) redirectURIs(ctx context.Context, m *Metadata) ([]string, error) {
+	all, err := t.registered(ctx, m)
+	var uris []string
+	for _, r := range all {
+		uris = append(uris, r.RedirectURI)
+	}
+	return uris, err
+}
+
+// changeList changes the record of the dynamic registrations at an issuer.
+func (t *Transport) changeList(ctx context.Context, issuer string, change func(all []*Registration) []*Registration) error {
+	key := clientKey(issuer)
+	err := t.opts.Store.Update(ctx, key, func(data []byte) ([]byte, error) {
+		list, err := decodeRecord[registrationList](key, data)
+		if err != nil {
+			return nil, err
+		}
+		if list == nil {
+			list = &registrationList{}
+		}
+		if list.All = change(list.All); len(list.All) == 0 {
+			return nil, nil
+		}
+		return json.Marshal(list)
+	})
+	if err != nil {
+		return fmt.Errorf("mcpauth: writing the store: %w", err)
+	}
+	return nil
+}
+
+// remember adds a dynamic registration in the place of others with its redirect URI.
+func (t *Transport) remember(ctx context.Context, r *Registration) error {
+	return t.changeList(ctx, r.Issuer, func(all []*Registration) []*Registration {
+		all = slices.DeleteFunc(all, func(o *Registration) bool { return o == nil || o.RedirectURI == r.RedirectURI })
+		return append([]*Registration{r}, all[:min(len(all), maxRegistrations-1)]...)
+	})
+}
+
+// unregister forgets a dynamic registration, so that the next login makes a new one.
+func (t *Transport) unregister(ctx context.Context, r *Registration) error {
+	return t.changeList(ctx, r.Issuer, func(all []*Registration) []*Registration {
+		return slices.DeleteFunc(all, func(o *Registration) bool { return o == nil || o.ClientID == r.ClientID })
+	})
 }
 
 // preregistered returns the registration that the host has for an issuer, or nil.
@@ -75,21 +146,24 @@ func (t *Transport) client(ctx context.Context, m *Metadata, redirectURI string)
 	if m.ClientIDDocuments && t.opts.ClientMetadataURL != "" {
 		return &Registration{Issuer: m.Issuer, ClientID: t.opts.ClientMetadataURL, AuthMethod: AuthNone}, nil
 	}
-	r, err := load[Registration](ctx, t.opts.Store, clientKey(m.Issuer))
+	all, err := t.registered(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	if r != nil && r.Issuer == m.Issuer && r.RedirectURI == redirectURI && r.TokenEndpoint == m.TokenEndpoint && (r.Expiry.IsZero() || t.now().Before(r.Expiry)) {
-		return r, nil
+	for _, r := range all {
+		if r.RedirectURI == redirectURI {
+			r.dynamic = true
+			return r, nil
+		}
 	}
 	if m.RegistrationEndpoint == "" {
 		return nil, fmt.Errorf("mcpauth: the authorization server %q does not register clients by itself; register there and put the client id into ClientOptions.Registrations", m.Issuer)
 	}
-	r, err = t.register(ctx, m, redirectURI)
+	r, err := t.register(ctx, m, redirectURI)
 	if err != nil {
 		return nil, err
 	}
-	return r, save(ctx, t.opts.Store, clientKey(m.Issuer), r)
+	return r, t.remember(ctx, r)
 }
 
 // registrationOf returns the registration that a credential was issued to.
@@ -111,14 +185,8 @@ func (t *Transport) registrationOf(ctx context.Context, c *credential) (*Registr
 		}
 		return fitting(r, m)
 	}
-	if c.ClientID == t.opts.ClientMetadataURL {
-		return &Registration{Issuer: c.Issuer, ClientID: c.ClientID, AuthMethod: AuthNone}, nil
-	}
-	r, err = load[Registration](ctx, t.opts.Store, clientKey(c.Issuer))
-	if err != nil {
-		return nil, err
-	}
-	if r == nil || r.Issuer != c.Issuer || r.ClientID != c.ClientID || r.TokenEndpoint != c.TokenEndpoint {
+	r = c.Client
+	if r == nil || r.Issuer != c.Issuer || r.ClientID != c.ClientID || !r.Expiry.IsZero() && t.now().After(r.Expiry) {
 		return nil, &OAuthError{Endpoint: "store", Code: "invalid_client", Description: "the client that the token was issued to is not known any more"}
 	}
 	return r, nil
@@ -128,18 +196,6 @@ func (t *Transport) registrationOf(ctx context.Context, c *credential) (*Registr
 func unknownClient(err error) bool {
 	var e *OAuthError
 	return errors.As(err, &e) && (e.Code == "invalid_client" || e.Code == "unauthorized_client")
-}
-
-// unregister forgets a dynamic registration, so that the next login makes a new one, unless there is a newer one already.
-func (t *Transport) unregister(ctx context.Context, r *Registration) error {
-	key := clientKey(r.Issuer)
-	return t.opts.Store.Update(ctx, key, func(data []byte) ([]byte, error) {
-		now, err := decodeRecord[Registration](key, data)
-		if err != nil || now == nil || now.ClientID != r.ClientID {
-			return data, err
-		}
-		return nil, nil
-	})
 }
 
 // applicationType is "native" where the answer comes back to this computer, or to a scheme of the application's own.
@@ -157,14 +213,7 @@ func (t *Transport) register(ctx context.Context, m *Metadata, redirectURI strin
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(map[string]any{
-		"client_name":                t.opts.ClientName,
-		"redirect_uris":              []string{redirectURI},
-		"grant_types":                []string{"authorization_code", "refresh_token"},
-		"response_types":             []string{"code"},
-		"token_endpoint_auth_method": method,
-		"application_type":           applicationType(redirectURI),
-	}, json.Deterministic(true))
+	body, err := json.Marshal(t.opts.clientMetadata([]string{redirectURI}, method), json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +237,7 @@ func (t *Transport) register(ctx context.Context, m *Metadata, redirectURI strin
 	if said.ClientID == "" {
 		return nil, errors.New("mcpauth: the answer of the registration endpoint holds no client_id")
 	}
-	r := &Registration{Issuer: m.Issuer, ClientID: said.ClientID, ClientSecret: said.Secret, AuthMethod: said.AuthMethod, RedirectURI: redirectURI, TokenEndpoint: m.TokenEndpoint}
+	r := &Registration{dynamic: true, Issuer: m.Issuer, ClientID: said.ClientID, ClientSecret: said.Secret, AuthMethod: said.AuthMethod, RedirectURI: redirectURI, TokenEndpoint: m.TokenEndpoint}
 	if said.Expires > 0 {
 		r.Expiry = time.Unix(said.Expires, 0)
 	}

@@ -16,6 +16,12 @@ type Store interface {
 	Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error
 }
 
+// A Lister is a [Store] that can say what it has, for [Logins].
+type Lister interface {
+	// Keys returns the keys that have a value, in any order.
+	Keys(ctx context.Context) ([]string, error)
+}
+
 // NewMemoryStore returns a [Store] that forgets everything when the process ends.
 func NewMemoryStore() Store {
 	return &memoryStore{values: map[string]*memoryValue{}}
@@ -72,4 +78,17 @@ func (s *memoryStore) Update(ctx context.Context, key string, change func([]byte
 	defer v.mu.Unlock()
 	v.data = data
 	return nil
+}
+
+// Keys implements [Lister].
+func (s *memoryStore) Keys(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []string
+	for key, v := range s.values {
+		if v.get() != nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
 }

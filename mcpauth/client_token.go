@@ -2,6 +2,7 @@ package mcpauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -69,6 +70,7 @@ func definite(err error) bool {
 }
 
 type tokenCall struct {
+	what             string // of the endpoint; empty: token_endpoint
 	endpoint, issuer string
 	reg              *Registration
 	form             url.Values
@@ -82,6 +84,7 @@ type tokenResponse struct {
 	RefreshToken    string         `json:"refresh_token"`
 	Scope           string         `json:"scope"`
 	IssuedTokenType string         `json:"issued_token_type"`
+	IDToken         string         `json:"id_token"`
 }
 
 func (r *tokenResponse) dpop() bool { return strings.EqualFold(r.TokenType, "DPoP") }
@@ -126,7 +129,7 @@ func (t *Transport) token(ctx context.Context, c *tokenCall) (*tokenResponse, er
 }
 
 func (t *Transport) tokenOnce(ctx context.Context, c *tokenCall) (*reply, error) {
-	if err := t.fetch.checkURL("token endpoint", c.endpoint); err != nil {
+	if err := t.fetch.checkURL(cmp.Or(c.what, "token_endpoint"), c.endpoint); err != nil {
 		return nil, err
 	}
 	form := url.Values{}

@@ -55,12 +55,19 @@ type ClientOptions struct {
 	AllowLoopback bool
 	// AllowNetworks are private networks that servers may name places in. Default: none.
 	AllowNetworks []netip.Prefix
+	// Proxy is the http or https URL of a proxy that requests to places that servers name must go through; a user in it is sent
+	// to it. Names are resolved here, the address is checked here, and the proxy is told to connect to that address and not to the name,
+	// so that it cannot be led elsewhere; TLS is with the name, end to end. Permitted addresses of this computer are dialled
+	// without it. Default: none; HTTP_PROXY and the like are not looked at. What base does with requests to the MCP server is base's.
+	Proxy *url.URL
 	// TLS configures connections to authorization servers. Default: as of crypto/tls.
 	TLS *tls.Config
 	// MaxDocumentBytes bounds what is read of one document or token answer. Default 1 MiB.
 	MaxDocumentBytes int64
 	// FetchTimeout bounds one exchange with an authorization server. Default 15 s.
 	FetchTimeout time.Duration
+	// LoginTimeout bounds a login from its first step to its last, whoever waits for it. Default 10 minutes.
+	LoginTimeout time.Duration
 	// Logger is told of the steps of discovery, without secrets. Default: nobody.
 	Logger *slog.Logger
 }
@@ -69,8 +76,10 @@ type ClientOptions struct {
 // server's origin, and no token anywhere else. A 401, and a 403 for lack of scope, lead to a new token and the request is sent again, if
 // its body can be; what the server then answers is the answer. At most three tokens are asked for because of one request.
 //
-// It is safe for concurrent use: of many requests that need a token one gets it, on its own goroutine and within its own context, and
-// the others wait. Requests with a good token take no lock. Credentials are kept by issuer and resource and used with nothing else.
+// It is safe for concurrent use: of many requests that need a token one begins to get it, and all wait for it, each within its own context.
+// The login belongs to the Transport: it goes on when the request that began it is given up, and the next request joins it; it ends
+// with LoginTimeout or [Transport.Close]. While a person is asked the timeouts of an mcp.Client stand still. Requests with a good
+// token take no lock. Credentials are kept by issuer and resource and used with nothing else.
 type Transport struct {
 	base   http.RoundTripper
 	server *url.URL
@@ -84,17 +93,14 @@ type Transport struct {
 	nonceCount atomic.Int32
 	loaded     atomic.Bool
 
+	renewing atomic.Pointer[credential] // which somebody renews while it is still good
+	flights  sync.WaitGroup
+
 	mu      sync.Mutex
 	flight  *flight
+	closed  bool
 	refused map[string]error // by scopes: what the person declined
 	steps   map[string]int   // by scopes: how often they were asked for
-}
-
-// A flight is one attempt to get a token. Requests that need one meanwhile share its outcome.
-type flight struct {
-	done  chan struct{}
-	after *credential // what it replaces
-	err   error
 }
 
 // NewTransport returns a Transport for the MCP server at a URL. A nil base means a clone of [http.DefaultTransport].
@@ -120,8 +126,11 @@ func NewTransport(serverURL string, base http.RoundTripper, o *ClientOptions) (*
 
 // check finds mistakes and fills in the defaults.
 func (o *ClientOptions) check() error {
-	if o.MaxDocumentBytes < 0 || o.FetchTimeout < 0 {
-		return errors.New("mcpauth: ClientOptions: MaxDocumentBytes and FetchTimeout must not be negative")
+	if o.MaxDocumentBytes < 0 || o.FetchTimeout < 0 || o.LoginTimeout < 0 {
+		return errors.New("mcpauth: ClientOptions: MaxDocumentBytes, FetchTimeout and LoginTimeout must not be negative")
+	}
+	if err := checkProxy(o.Proxy); err != nil {
+		return err
 	}
 	if u := o.ClientMetadataURL; u != "" && !documentURL(u) {
 		return errors.New("mcpauth: ClientOptions.ClientMetadataURL: must be an https URL with a path, without fragment and user")
@@ -136,6 +145,7 @@ func (o *ClientOptions) check() error {
 	o.Registrations = slices.Clone(o.Registrations)
 	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, DefaultMaxDocumentBytes)
 	o.FetchTimeout = cmp.Or(o.FetchTimeout, DefaultFetchTimeout)
+	o.LoginTimeout = cmp.Or(o.LoginTimeout, DefaultLoginTimeout)
 	o.ClientName = cmp.Or(o.ClientName, "Parley")
 	if o.Store == nil {
 		o.Store = NewMemoryStore()
@@ -355,7 +365,7 @@ func discard(resp *http.Response) {
 // is still good, it is used.
 func (t *Transport) credential(ctx context.Context) (*credential, error) {
 	if !t.loaded.Load() {
-		if err := t.alone(ctx, nil, func() error { return t.loadOnce(ctx) }); err != nil {
+		if err := t.alone(ctx, nil, t.loadOnce); err != nil {
 			return nil, err
 		}
 	}
@@ -363,7 +373,13 @@ func (t *Transport) credential(ctx context.Context) (*credential, error) {
 	if c == nil || c.RefreshToken == "" || !c.expired(t.now()) {
 		return c, nil
 	}
-	err := t.alone(ctx, c, func() error { return t.renew(ctx, c) })
+	if t.now().Before(c.Expiry) {
+		if !t.renewing.CompareAndSwap(nil, c) {
+			return c, nil // somebody renews it, and it is good until then
+		}
+		defer t.renewing.Store(nil)
+	}
+	err := t.alone(ctx, c, func(ctx context.Context) error { return t.renew(ctx, c) })
 	switch now := t.cred.Load(); {
 	case err == nil || now != c:
 		return now, nil
@@ -391,53 +407,9 @@ func (t *Transport) loadOnce(ctx context.Context) error {
 	return nil
 }
 
-// alone runs do, which replaces a credential, unless that is being done or has been done: then it waits, and returns what came of it. A
-// flight that ended with its own request does not end the others.
-func (t *Transport) alone(ctx context.Context, after *credential, do func() error) error {
-	for {
-		t.mu.Lock()
-		f := t.flight
-		if f == nil {
-			f = &flight{done: make(chan struct{}), after: after}
-			t.flight = f
-			t.mu.Unlock()
-			return t.fly(ctx, f, do)
-		}
-		t.mu.Unlock()
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if f.after == after && f.err == nil && t.cred.Load() != after {
-			return nil
-		}
-		if f.after == after && f.err != nil && !errors.Is(f.err, errAbandoned) {
-			return f.err
-		}
-	}
-}
-
-var errAbandoned = errors.New("mcpauth: the request that was getting a token was given up")
-
-func (t *Transport) fly(ctx context.Context, f *flight, do func() error) (err error) {
-	f.err = errAbandoned // for a panic
-	defer func() {
-		t.mu.Lock()
-		t.flight = nil
-		t.mu.Unlock()
-		close(f.done)
-	}()
-	err = do()
-	if f.err = err; err != nil && ctx.Err() != nil {
-		f.err = errAbandoned
-	}
-	return err
-}
-
 // obtain gets a token in the place of one that was refused: anew, or one that is there or can be renewed.
 func (t *Transport) obtain(ctx context.Context, ch *Challenge, refused *credential, anew bool) error {
-	return t.alone(ctx, refused, func() error {
+	return t.alone(ctx, refused, func(ctx context.Context) error {
 		if now := t.cred.Load(); now != refused {
 			return nil
 		}
@@ -455,8 +427,8 @@ func (t *Transport) obtain(ctx context.Context, ch *Challenge, refused *credenti
 }
 
 // reuse takes what the store has for what was discovered, or renews the token that was refused. It reports whether that is a new token.
-func (t *Transport) reuse(ctx context.Context, d *discovery, refused *credential) (bool, error) {
-	have, err := t.storedFor(ctx, d.meta.Issuer, d.resource)
+func (t *Transport) reuse(ctx context.Context, d *Discovery, refused *credential) (bool, error) {
+	have, err := t.storedFor(ctx, d.Metadata.Issuer, d.Resource)
 	if err != nil {
 		return false, err
 	}
@@ -464,9 +436,9 @@ func (t *Transport) reuse(ctx context.Context, d *discovery, refused *credential
 		return false, nil
 	}
 	if (refused == nil || have.AccessToken != refused.AccessToken) && !have.expired(t.now()) {
-		return true, t.keep(ctx, have)
+		return true, t.adopt(ctx, have)
 	}
-	if have.RefreshToken == "" || have.TokenEndpoint != d.meta.TokenEndpoint {
+	if have.RefreshToken == "" || have.TokenEndpoint != d.Metadata.TokenEndpoint {
 		return false, nil // a refresh token goes nowhere else than where it came from
 	}
 	err = t.renew(ctx, have)
@@ -478,7 +450,7 @@ func (t *Transport) reuse(ctx context.Context, d *discovery, refused *credential
 }
 
 // login gets a new token by the grant, or from the person, who is not asked twice for what was declined.
-func (t *Transport) login(ctx context.Context, d *discovery, scopes []string) error {
+func (t *Transport) login(ctx context.Context, d *Discovery, scopes []string) error {
 	key := strings.Join(scopes, " ")
 	t.mu.Lock()
 	declined := t.refused[key]

@@ -38,6 +38,7 @@ type world struct {
 	accept    func(token string, r *http.Request) int // status for a request
 	callback  func(q url.Values)                      // changes the callback
 	answer    func(f url.Values) (int, string)        // token endpoint; "" for the usual
+	clientID  func() string                           // of a registration; nil for the usual
 	expires   float64
 	issued    int
 	verifier  map[string]string
@@ -115,7 +116,11 @@ func (w *world) serveAS(rw http.ResponseWriter, r *http.Request) {
 	case "/register":
 		w.reg = map[string]any{}
 		_ = json.NewDecoder(r.Body).Decode(&w.reg)
-		writeJSON(rw, 201, map[string]any{"client_id": "dcr-client"})
+		id := "dcr-client"
+		if w.clientID != nil {
+			id = w.clientID()
+		}
+		writeJSON(rw, 201, map[string]any{"client_id": id})
 	case "/authorize":
 		w.authURL = r.URL.Query()
 		code := fmt.Sprintf("code-%d", len(w.log))

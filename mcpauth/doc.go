@@ -15,11 +15,12 @@
 // if it comes from the authorization server that was asked, and nothing is sent to addresses inside somebody's network unless the host
 // allows it. Credentials are kept by issuer and resource.
 //
-//   - client_transport.go: the transport and its options
+//   - client_transport.go, client_flight.go: the transport and its options; one attempt to get a token, which all requests share
 //   - client_challenge.go: WWW-Authenticate
-//   - client_discover.go, client_fetch.go: metadata, and how it is fetched
-//   - client_register.go, client_authorize.go, client_login.go: becoming known, and logging in
+//   - client_discover.go, client_fetch.go, client_proxy.go: metadata, and how it is fetched
+//   - client_register.go, client_document.go, client_authorize.go, client_login.go: becoming known, and logging in
 //   - client_token.go, client_credential.go, client_dpop.go: tokens, their renewal, their binding to a key
 //   - client_grant.go: tokens without a person
-//   - client_store.go, client_filestore.go: where credentials are kept
+//   - client_status.go: who is logged in, and logging out
+//   - client_store.go, client_filestore.go: where credentials are kept; mcpauth/keyring has the keyring of the system
 package mcpauth
