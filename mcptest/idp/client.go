@@ -56,7 +56,7 @@ func (c *Client) redirects(uri string) bool {
 		}
 		have, err1 := url.Parse(registered)
 		want, err2 := url.Parse(uri)
-		if err1 != nil || err2 != nil || !loopback(have) || !loopback(want) {
+		if err1 != nil || err2 != nil || !onThisComputer(have) || !onThisComputer(want) {
 			continue
 		}
 		if have.Hostname() == "localhost" && have.Port() != "" {
@@ -71,7 +71,7 @@ func (c *Client) redirects(uri string) bool {
 	return false
 }
 
-func loopback(u *url.URL) bool {
+func onThisComputer(u *url.URL) bool {
 	if u.Scheme != "http" {
 		return false
 	}

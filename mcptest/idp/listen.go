@@ -1,29 +1,17 @@
 package idp
 
-import (
-	"context"
-	"net"
-	"net/http"
-	"sync"
-	"time"
-)
+import "github.com/seed38e7925c/parley/internal/loopback"
 
 // A Server is a provider that listens on this computer.
 type Server struct {
 	*Provider
-	srv    *http.Server
-	served sync.WaitGroup
-
-	mu      sync.Mutex
-	idle    *sync.Cond
-	running int
-	closed  bool
+	srv *loopback.Server
 }
 
 // TB is what [Start] needs of a *testing.T.
 type TB interface {
 	Helper()
-	Cleanup(func())
+	Cleanup(cleanup func())
 	Fatal(args ...any)
 }
 
@@ -45,52 +33,21 @@ func Listen(address string, o *Options) (*Server, error) {
 	if o != nil {
 		opts = *o
 	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(context.Background(), "tcp", address)
+	srv, err := loopback.Listen(address)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Issuer == "" {
-		opts.Issuer = "http://" + ln.Addr().String() + opts.Path
+		opts.Issuer = srv.URL() + opts.Path
 	}
 	p, err := New(&opts)
 	if err != nil {
-		_ = ln.Close()
+		srv.Close()
 		return nil, err
 	}
-	s := &Server{Provider: p}
-	s.idle = sync.NewCond(&s.mu)
-	s.srv = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: maxBody}
-	s.served.Go(func() { _ = s.srv.Serve(ln) }) // it ends with ErrServerClosed
-	return s, nil
-}
-
-// ServeHTTP serves the provider.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return
-	}
-	s.running++
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.running--
-		s.idle.Broadcast()
-	}()
-	s.Provider.ServeHTTP(w, r)
+	srv.Serve(p)
+	return &Server{Provider: p, srv: srv}, nil
 }
 
 // Close ends the server and its requests, and waits for them.
-func (s *Server) Close() {
-	_ = s.srv.Close() // a listener that is closed already is closed
-	s.served.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for s.running > 0 {
-		s.idle.Wait()
-	}
-}
+func (s *Server) Close() { s.srv.Close() }

@@ -113,7 +113,7 @@ func displayableText(s string) string {
 func (p *Provider) pageOf(req *request, title, endpoint string) *page {
 	d := &page{Title: title, Action: p.url(endpoint), Request: req.id, CSRF: req.session.csrf, Client: req.client.Name, Redirect: req.redirectURI, User: p.user(req.session.subject)}
 	if u, err := url.Parse(req.redirectURI); err == nil {
-		d.Redirect, d.Local = u.Host, loopback(u)
+		d.Redirect, d.Local = u.Host, onThisComputer(u)
 		if u.Host == "" {
 			d.Redirect = u.Scheme + ":"
 		}

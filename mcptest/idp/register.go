@@ -83,9 +83,9 @@ func badRedirect(uri, applicationType string) string {
 		return "user information has no place in it"
 	case u.Scheme == "https" && u.Host != "":
 		return ""
-	case loopback(u) && applicationType == "web":
+	case onThisComputer(u) && applicationType == "web":
 		return "a web application has no loopback redirect; register as application_type native"
-	case loopback(u):
+	case onThisComputer(u):
 		return ""
 	case u.Scheme == "http" || u.Scheme == "https":
 		return "http is for this computer only"
