@@ -3,6 +3,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"strconv"
@@ -33,8 +34,42 @@ type track struct {
 	sent  uint64     // of the last message that was written without an error
 	begun bool       // the client has seen the beginning of the stream, so it may come back
 
-	events []event   // guarded by sess.mu
-	endAt  time.Time // guarded by sess.mu
+	// What follows is guarded by sess.mu.
+	events     []event
+	memory     [2]event // most have a question and its answer, or less
+	endAt      time.Time
+	prev, next *track // in the session
+}
+
+// trackList are the tracks of a session, in the order of their numbers.
+type trackList struct{ first, last *track }
+
+func (l *trackList) add(t *track) {
+	if t.prev = l.last; t.prev == nil {
+		l.first = t
+	} else {
+		t.prev.next = t
+	}
+	l.last = t
+}
+
+// remove takes t out; it reports false if t is not in the list.
+func (l *trackList) remove(t *track) bool {
+	switch {
+	case t.prev != nil:
+		t.prev.next = t.next
+	case l.first == t:
+		l.first = t.next
+	default:
+		return false
+	}
+	if t.next != nil {
+		t.next.prev = t.prev
+	} else {
+		l.last = t.prev
+	}
+	t.prev, t.next = nil, nil
+	return true
 }
 
 // An event is a message kept for replay.
@@ -45,13 +80,40 @@ type event struct {
 
 // id returns the event id for a position of the track: "<session tag>.<track>-<message>". The tag keeps ids of one session from
 // meaning anything in another.
-func (t *track) id(seq uint64) string {
-	b := make([]byte, 0, 32)
-	b = append(b, t.sess.tag...)
-	b = append(b, '.')
-	b = strconv.AppendUint(b, t.number, 10)
-	b = append(b, '-')
-	return string(strconv.AppendUint(b, seq, 10))
+func (t *track) id(seq uint64) string { return string(t.appendID(make([]byte, 0, 32), seq)) }
+
+func (t *track) appendID(dst []byte, seq uint64) []byte {
+	dst = append(dst, t.sess.tag...)
+	dst = append(dst, '.')
+	dst = strconv.AppendUint(dst, t.number, 10)
+	dst = append(dst, '-')
+	return strconv.AppendUint(dst, seq, 10)
+}
+
+// appendPriming appends the event that opens a stream of 2025-11-25 and has no message: an id to come back with, and how long to wait
+// before.
+func (t *track) appendPriming(dst []byte, after uint64) []byte {
+	if !t.sess.primes {
+		return dst
+	}
+	dst = append(dst, "id: "...)
+	dst = t.appendID(dst, after)
+	if ms := t.sess.owner.opts().RetryAfter.Milliseconds(); ms > 0 {
+		dst = append(dst, "\nretry: "...)
+		dst = strconv.AppendInt(dst, ms, 10)
+	}
+	return append(dst, "\ndata: \n\n"...)
+}
+
+// appendHead appends what precedes the data of a message.
+func (t *track) appendHead(dst []byte, seq uint64) []byte {
+	dst = append(dst, "event: message\n"...)
+	if t.sess.resumable() {
+		dst = append(dst, "id: "...)
+		dst = t.appendID(dst, seq)
+		dst = append(dst, '\n')
+	}
+	return append(dst, "data: "...)
 }
 
 // Send numbers, keeps and writes m. It makes track the [mcp.Stream] of a call. A client that is not connected is no error: the
@@ -71,8 +133,12 @@ func (t *track) putLocked(m *jsonrpc.Message, last bool) error {
 		return mcp.ErrClosed
 	}
 	t.seq++
-	ev := event{seq: t.seq, data: jsonrpc.Append(nil, m)}
-	kept := t.sess.keep(t, ev)
+	buf := getBuffer(int64(len(m.Params)+len(m.Result)) + eventSize)
+	defer buf.release()
+	buf.b = t.appendHead(buf.b, t.seq)
+	data := len(buf.b)
+	buf.b = jsonrpc.Append(buf.b, m)
+	kept := t.sess.keep(t, t.seq, buf.b[data:])
 	out := t.out.Load()
 	if out == nil {
 		if kept {
@@ -81,9 +147,10 @@ func (t *track) putLocked(m *jsonrpc.Message, last bool) error {
 		return mcp.ErrClosed
 	}
 	t.begun = true
-	err := t.writeEvent(out, ev, last)
+	buf.b = append(buf.b, "\n\n"...)
+	err := out.put(buf.b, !last)
 	if err == nil {
-		t.sent = ev.seq
+		t.sent = t.seq
 		return nil
 	}
 	t.out.CompareAndSwap(out, nil)
@@ -93,18 +160,23 @@ func (t *track) putLocked(m *jsonrpc.Message, last bool) error {
 	return err
 }
 
+// eventSize is room for what surrounds the params or the result of a message.
+const eventSize = 512
+
 // writeEvent writes a kept message to a response.
-func (t *track) writeEvent(out *sink, ev event, last bool) error {
-	buf := getBuffer(int64(len(ev.data)) + 128)
+func (t *track) writeEvent(out *sink, ev event) error {
+	buf := getBuffer(int64(len(ev.data)) + eventSize)
 	defer buf.release()
-	id := ""
-	if t.sess.resumable() {
-		id = t.id(ev.seq)
-	}
-	buf.b = appendEventHead(buf.b, id)
+	buf.b = t.appendHead(buf.b, ev.seq)
 	buf.b = append(buf.b, ev.data...)
 	buf.b = append(buf.b, "\n\n"...)
-	return out.put(buf.b, !last)
+	return out.put(buf.b, true)
+}
+
+// mayBePlain reports whether nothing has been streamed, so that the answer can be plain.
+func (t *track) mayBePlain() bool {
+	out := t.out.Load()
+	return out != nil && out.untouched()
 }
 
 // finish ends the track of a POST: with the plain answer if nothing has been streamed and there is one, otherwise with the replies as
@@ -154,7 +226,7 @@ const sinceDelivered = math.MaxUint64
 
 // attach makes s the response that carries the track, in the place of one that may not even know yet that it is dead, and writes what
 // was kept after the given message. It reports whether the track goes on.
-func (t *track) attach(s *sink, after uint64) bool {
+func (t *track) attach(s *sink, g *getStream, after uint64) bool {
 	if old := t.out.Load(); old != nil {
 		old.abort()
 	}
@@ -167,9 +239,7 @@ func (t *track) attach(s *sink, after uint64) bool {
 	if after == sinceDelivered {
 		after = t.sent
 	}
-	if t.sess.primes() {
-		s.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(after), t.sess.owner.opts().RetryAfter) }
-	}
+	g.after = after
 	if t.replay(s, after) != nil {
 		t.out.CompareAndSwap(s, nil)
 		return false
@@ -188,7 +258,7 @@ func (t *track) replay(s *sink, after uint64) error {
 		return err
 	}
 	for _, ev := range t.sess.keptAfter(t, after) {
-		if err := t.writeEvent(s, ev, false); err != nil {
+		if err := t.writeEvent(s, ev); err != nil {
 			return err
 		}
 		t.sent = max(t.sent, ev.seq)
@@ -218,21 +288,28 @@ func (t *track) letGo() bool {
 	return true
 }
 
-// keep stores a message for replay within the bounds of the session and of all sessions. It reports whether it did.
-func (s *session) keep(t *track, ev event) bool {
+// keep stores the data of a message for replay, within the bounds of the session and of all sessions. It reports whether it did.
+func (s *session) keep(t *track, seq uint64, data []byte) bool {
 	o := s.owner.opts()
-	size := int64(len(ev.data))
+	if o.ReplayBytes <= 0 {
+		return false
+	}
+	ev := event{seq: seq, data: bytes.Clone(data)}
+	size := int64(len(data))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.ReplayBytes <= 0 || s.over {
+	if s.over {
 		return false
 	}
 	if s.owner.kept.Add(size) > o.ReplayTotalBytes {
 		s.owner.kept.Add(-size)
 		return false
 	}
+	if t.events == nil {
+		t.events = t.memory[:0]
+	}
 	t.events = append(t.events, ev)
-	s.kept += len(ev.data)
+	s.kept += len(data)
 	s.pruneLocked(t, o.ReplayBytes)
 	return true
 }
@@ -242,8 +319,8 @@ func (s *session) pruneLocked(t *track, limit int) {
 	if s.kept <= limit {
 		return
 	}
-	s.removeLocked(func(old *track) bool { return s.kept > limit && old != t && !old.endAt.IsZero() })
-	for _, old := range s.tracks {
+	s.removeOldestLocked(t, func() bool { return s.kept > limit })
+	for old := s.tracks.first; old != nil; old = old.next {
 		for s.kept > limit && len(old.events) > 1 {
 			s.dropLocked(old, 1)
 		}
@@ -277,13 +354,15 @@ func (s *session) keptAfter(t *track, after uint64) []event {
 	return nil
 }
 
-// newTrack adds a track for a POST.
-func (s *session) newTrack() *track {
+// newTrack adds a track for a POST, which out carries.
+func (s *session) newTrack(out *sink) *track {
+	t := &track{sess: s}
+	t.out.Store(out)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastTrack++
-	t := &track{sess: s, number: s.lastTrack}
-	s.tracks = append(s.tracks, t)
+	t.number = s.lastTrack
+	s.tracks.add(t)
 	return t
 }
 
@@ -293,7 +372,7 @@ func (s *session) standing() *track {
 	defer s.mu.Unlock()
 	if s.getTrack == nil {
 		s.getTrack = &track{sess: s}
-		s.tracks = append(s.tracks, s.getTrack)
+		s.tracks.add(s.getTrack)
 	}
 	return s.getTrack
 }
@@ -309,7 +388,7 @@ func (s *session) find(id string) (t *track, after uint64, ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.tracks {
+	for t := s.tracks.first; t != nil; t = t.next {
 		if t.number == n && t.id(after) == id {
 			return t, after, true
 		}
@@ -334,7 +413,7 @@ func (s *session) markEnded(t *track) {
 	defer s.mu.Unlock()
 	t.endAt = time.Now()
 	if s.ended++; s.ended > maxEndedTracks {
-		s.removeLocked(func(old *track) bool { return s.ended > maxEndedTracks && !old.endAt.IsZero() })
+		s.removeOldestLocked(nil, func() bool { return s.ended > maxEndedTracks })
 	}
 }
 
@@ -342,30 +421,39 @@ func (s *session) markEnded(t *track) {
 func (s *session) forget(t *track) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeLocked(func(old *track) bool { return old == t })
+	s.removeLocked(t)
 }
 
 // forgetOld removes tracks that ended before the given time.
 func (s *session) forgetOld(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeLocked(func(t *track) bool { return !t.endAt.IsZero() && t.endAt.Before(before) })
+	for t := s.tracks.first; t != nil; {
+		next := t.next
+		if !t.endAt.IsZero() && t.endAt.Before(before) {
+			s.removeLocked(t)
+		}
+		t = next
+	}
 }
 
-func (s *session) removeLocked(gone func(*track) bool) {
-	rest := s.tracks[:0]
-	for _, t := range s.tracks {
-		if gone(t) {
-			s.dropLocked(t, len(t.events))
-			if !t.endAt.IsZero() {
-				s.ended--
-			}
-			continue
+// removeOldestLocked removes tracks that have ended, except for one, in their order and for as long as there are too many.
+func (s *session) removeOldestLocked(except *track, tooMany func() bool) {
+	for t := s.tracks.first; t != nil && tooMany(); {
+		next := t.next
+		if !t.endAt.IsZero() && t != except {
+			s.removeLocked(t)
 		}
-		rest = append(rest, t)
+		t = next
 	}
-	clear(s.tracks[len(rest):])
-	if s.tracks = rest; len(rest) == 0 {
-		s.tracks = nil // an idle session holds nothing
+}
+
+func (s *session) removeLocked(t *track) {
+	if !s.tracks.remove(t) {
+		return
+	}
+	s.dropLocked(t, len(t.events))
+	if !t.endAt.IsZero() {
+		s.ended--
 	}
 }

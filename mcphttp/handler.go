@@ -168,8 +168,8 @@ func (h *Handler) methodNotAllowed(w http.ResponseWriter) {
 	h.answerRefusal(w, ref)
 }
 
-// A post is one POST request on its way. Everything that belongs to one message is one allocation; it is not reused, because handlers
-// may hold on to its stream.
+// A post is one POST request on its way. Everything that belongs to one message is one allocation; it is not reused once a handler has
+// seen it, because handlers may hold on to its stream.
 type post struct {
 	msg     jsonrpc.Message
 	headers mcp.Headers
@@ -182,7 +182,7 @@ type post struct {
 
 // post reads the message and finds out whose it is.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal *mcp.Principal) {
-	p := &post{}
+	p := posts.Get().(*post) // the pool holds nothing else
 	p.accepts = parseAccept(r.Header["Accept"])
 	ref := checkContentType(r.Header)
 	if ref == nil && p.accepts == 0 {
@@ -235,6 +235,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request, p *post) destina
 	if p.msg.Kind() == jsonrpc.Response {
 		if h.era != nil {
 			h.era.deliver(w, r, p)
+			p.reuse()
 			return answered
 		}
 		p.release()
@@ -266,6 +267,15 @@ func (p *post) release() {
 		p.body.release()
 		p.body = nil
 	}
+}
+
+// posts are those that no handler has seen: of responses.
+var posts = sync.Pool{New: func() any { return &post{} }}
+
+// reuse gives the post to another request.
+func (p *post) reuse() {
+	*p = post{}
+	posts.Put(p)
 }
 
 // Refusals of messages that the endpoint does not take.

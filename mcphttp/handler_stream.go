@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed38e7925c/parley/internal/sse"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -27,12 +26,9 @@ var (
 // A sink is one HTTP response as a stream of server-sent events. It begins lazily: until the first message or keep-alive is due the
 // response can still become plain JSON. All methods may be called concurrently.
 type sink struct {
-	h *Handler
-	w http.ResponseWriter
-	// prelude is written first when the stream begins, such as the priming event of 2025-11-25; nil for none.
-	prelude func(dst []byte) []byte
-	// onClose is called once when nothing more will be written, with the sink locked; nil where nobody waits for that.
-	onClose func()
+	h       *Handler
+	w       http.ResponseWriter
+	carrier carrier // nil where the response has its one answer and its owner does not wait for that
 
 	mu      sync.Mutex
 	started bool
@@ -46,6 +42,14 @@ type sink struct {
 
 	lease   sync.Mutex // held for a moment, never while writing
 	expired bool       // the handler has returned or is about to: w must not be touched any more
+}
+
+// A carrier is who owns a response that others write to.
+type carrier interface {
+	// prelude appends what the stream begins with, such as the priming event of 2025-11-25.
+	prelude(dst []byte) []byte
+	// closed is called once when nothing more will be written, with the sink locked.
+	closed()
 }
 
 // A plainAnswer is an encoded message with the HTTP status to send it with.
@@ -107,13 +111,7 @@ func (s *sink) writeLocked(p []byte, flush bool) error {
 		return mcp.ErrClosed
 	}
 	if !s.started {
-		first := s.beginLocked()
-		if len(p) == 0 {
-			return s.putLocked(first, flush)
-		}
-		if err := s.putLocked(first, false); err != nil {
-			return err
-		}
+		return s.beginLocked(p, flush)
 	}
 	if len(p) == 0 {
 		return nil
@@ -124,19 +122,25 @@ func (s *sink) writeLocked(p []byte, flush bool) error {
 // begin starts the stream if it has not begun: headers and prelude reach the client at once.
 func (s *sink) begin() error { return s.write(nil) }
 
-// beginLocked writes the headers of the stream and returns its prelude.
-func (s *sink) beginLocked() []byte {
+// beginLocked writes the headers of the stream, its prelude and p.
+func (s *sink) beginLocked(p []byte, flush bool) error {
 	s.started = true
 	header := s.w.Header()
 	header["Content-Type"] = headerSSE
 	header["Cache-Control"] = headerNoCache
 	header["X-Accel-Buffering"] = headerNoBuffer
 	s.w.WriteHeader(http.StatusOK)
-	if s.prelude == nil {
-		return nil
+	if s.carrier == nil {
+		return s.putLocked(p, flush)
 	}
-	return s.prelude(nil)
+	buf := getBuffer(int64(len(p)) + preludeSize)
+	defer buf.release()
+	buf.b = append(s.carrier.prelude(buf.b), p...)
+	return s.putLocked(buf.b, flush)
 }
+
+// preludeSize is room for a prelude.
+const preludeSize = 256
 
 // writeSize is how much is written under one deadline.
 const writeSize = 64 << 10
@@ -196,8 +200,8 @@ func (s *sink) closeLocked() {
 		s.h.releasePinger(s.pinger)
 		s.pinger = nil
 	}
-	if s.onClose != nil {
-		s.onClose()
+	if s.carrier != nil {
+		s.carrier.closed()
 	}
 }
 
@@ -241,6 +245,13 @@ func (s *sink) hasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.started
+}
+
+// untouched reports whether the response can still become anything.
+func (s *sink) untouched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.started && !s.closed
 }
 
 // neverBegan reports whether the sink was closed before the client has seen anything of it.
@@ -345,9 +356,4 @@ func (h *Handler) writeDeadline(rc *http.ResponseController) {
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		h.opts.Logger.Debug("mcphttp: write deadline not set", "error", err)
 	}
-}
-
-// appendRetry appends the event that opens a stream of 2025-11-25: an id to come back with, and how long to wait before.
-func appendRetry(dst []byte, id string, retry time.Duration) []byte {
-	return sse.Append(dst, &sse.Event{ID: id, HasID: true, Retry: retry, Data: []byte{}})
 }

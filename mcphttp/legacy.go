@@ -21,7 +21,8 @@ type legacy struct {
 	h     *Handler
 	table *sessions
 	calls *work // requests being served, which outlive their HTTP exchange
-	once  sync.Once
+
+	signals sync.Pool // of chan struct{}
 }
 
 func newHandshakeEra(h *Handler) handshakeEra {
@@ -93,13 +94,13 @@ func (l *legacy) post(w http.ResponseWriter, r *http.Request, p *post) {
 	}
 	p.x.Session = s.core
 	if p.msg.Kind() == jsonrpc.Notification {
-		defer l.table.release(s)
+		defer s.use.release()
 		defer p.release()
 		l.h.serveNotification(w, r, p)
 		return
 	}
-	if !l.table.begin(s, 1) {
-		l.table.release(s)
+	if !s.use.begin(1, l.table.opts().MaxInFlight) {
+		s.use.release()
 		l.busy(w, p)
 		return
 	}
@@ -146,83 +147,6 @@ func (l *legacy) full(w http.ResponseWriter, p *post) {
 	l.h.answerError(w, http.StatusServiceUnavailable, p.msg.ID, errFull)
 }
 
-// trackKey finds the track of a call in its context, for CloseStream.
-type trackKey struct{}
-
-// request serves a request on a goroutine of its own, because it outlives the HTTP exchange: the client's going away does not cancel
-// it, and the response may be closed early.
-func (l *legacy) request(w http.ResponseWriter, r *http.Request, p *post, s *session) {
-	defer l.table.release(s)
-	t, over := l.open(p, s)
-	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
-	l.calls.do(func() {
-		defer l.table.done(s, 1)
-		reply, status := l.h.srv.Serve(ctx, &p.x)
-		t.answer(p, reply, status)
-		p.release()
-	})
-	l.carry(w, r, p, t, over)
-}
-
-// open makes a track for the answer to a POST.
-func (l *legacy) open(p *post, s *session) (*track, chan struct{}) {
-	t := s.newTrack()
-	over := make(chan struct{})
-	p.sink.onClose = func() { close(over) }
-	if s.primes() {
-		p.sink.prelude = func(dst []byte) []byte { return appendRetry(dst, t.id(0), l.table.opts().RetryAfter) }
-	}
-	t.out.Store(&p.sink)
-	p.x.Stream = noStream{}
-	if p.accepts&acceptsSSE != 0 {
-		p.x.Stream = t
-		p.sink.keepAlive()
-	}
-	return t, over
-}
-
-// noStream is the stream of a client that takes JSON alone. It loses what belongs to the call, and refuses questions, whose answers
-// would be waited for in vain.
-type noStream struct{}
-
-func (noStream) Send(_ context.Context, m *jsonrpc.Message) error {
-	if m.Kind() == jsonrpc.Request {
-		return fmt.Errorf("%w: it accepts application/json alone, and a question needs a stream", mcp.ErrUnavailable)
-	}
-	return nil
-}
-
-// carry waits until the HTTP response is complete, was closed, or lost its client.
-func (l *legacy) carry(w http.ResponseWriter, r *http.Request, p *post, t *track, over <-chan struct{}) {
-	select {
-	case <-over:
-	case <-r.Context().Done():
-		p.sink.abort()
-	}
-	t.detach(&p.sink)
-	p.sink.expire()
-	switch plain := p.sink.plain; {
-	case plain != nil:
-		l.h.writePlain(w, plain)
-	case !p.sink.hasBegun() && r.Context().Err() == nil: // the session ended under the call
-		l.h.answerError(w, http.StatusNotFound, p.msg.ID, errUnknownSession)
-	}
-}
-
-// answer ends a track with the response to its request.
-func (t *track) answer(p *post, reply *jsonrpc.Message, status int) {
-	switch {
-	case reply == nil: // the client has cancelled the request
-		t.finish(&plainAnswer{status: http.StatusAccepted})
-	case p.accepts&acceptsJSON != 0 || status >= http.StatusBadRequest:
-		plain := encodePlain(status, reply)
-		plain.challenges = challenges(&p.x)
-		t.finish(plain, reply)
-	default:
-		t.finish(nil, reply)
-	}
-}
-
 // deliver takes a client's response to a request of the server.
 func (l *legacy) deliver(w http.ResponseWriter, r *http.Request, p *post) {
 	s := l.acquire(w, r, p.x.Principal, jsonrpc.ID{})
@@ -230,7 +154,7 @@ func (l *legacy) deliver(w http.ResponseWriter, r *http.Request, p *post) {
 		p.release()
 		return
 	}
-	defer l.table.release(s)
+	defer s.use.release()
 	deliver(s.core, &p.msg)
 	p.release()
 	w.WriteHeader(http.StatusAccepted)
@@ -254,14 +178,14 @@ func (l *legacy) delete(w http.ResponseWriter, r *http.Request, principal *mcp.P
 	}
 	l.table.remove(s)
 	s.end()
-	l.table.release(s)
+	s.use.release()
 	w.WriteHeader(http.StatusNoContent)
 }
 
 // close ends all sessions and waits for their calls.
 func (l *legacy) close(ctx context.Context) error {
 	l.table.close()
-	l.once.Do(l.calls.end)
+	l.calls.end()
 	done := make(chan struct{})
 	go func() { // ends with the calls, whose contexts are cancelled
 		defer close(done)
@@ -273,13 +197,4 @@ func (l *legacy) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("mcphttp: calls are still running: %w", context.Cause(ctx))
 	}
-}
-
-// primes reports whether streams of the session begin with an event that has only an id.
-func (s *session) primes() bool { return s.resumable() && s.core.Revision().Rules().HTTP.Priming }
-
-// encodePlain encodes a JSON answer.
-func encodePlain(status int, m *jsonrpc.Message) *plainAnswer {
-	buf, large := encode(m)
-	return &plainAnswer{status: status, buf: buf, large: large}
 }

@@ -36,28 +36,27 @@ func (l *legacy) batch(w http.ResponseWriter, r *http.Request, p *post) {
 		return
 	}
 	if !s.core.Revision().Rules().Batch {
-		l.table.release(s)
+		s.use.release()
 		l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errNoBatch)
 		p.release()
 		return
 	}
 	b := newBatch(l.h, p, s.core, r.Header)
 	b.sort(items)
-	if !l.table.begin(s, len(b.requests)) {
-		l.table.release(s)
+	if !s.use.begin(len(b.requests), l.table.opts().MaxInFlight) {
+		s.use.release()
 		l.busy(w, p)
 		return
 	}
-	defer l.table.release(s)
-	t, over := l.open(p, s)
-	ctx := context.WithValue(context.WithoutCancel(r.Context()), trackKey{}, t)
-	l.calls.do(func() {
-		defer l.table.done(s, len(b.requests))
-		b.serveQuiet(ctx)
-		b.serveRequests(ctx)
-		b.finishTrack(t)
-	})
-	l.carry(w, r, p, t, over)
+	l.serve(w, r, &served{l: l, s: s, p: p, batch: b})
+}
+
+// run serves the messages of a session's batch. It is called on a goroutine of its own.
+func (b *batch) run(c *served) {
+	defer c.s.use.done(len(b.requests))
+	b.serveQuiet(&c.ctx)
+	b.serveRequests(&c.ctx)
+	b.finishTrack(c.t)
 }
 
 // A batch is an array of messages being served. Each is judged by itself.

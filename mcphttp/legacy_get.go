@@ -20,7 +20,7 @@ func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Prin
 	if s == nil {
 		return
 	}
-	defer l.table.release(s)
+	defer s.use.release()
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
 		l.stream(w, r, s.standing(), sinceDelivered)
@@ -38,8 +38,9 @@ func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Prin
 func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after uint64) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	out := &sink{h: l.h, w: w, onClose: cancel}
-	if t.attach(out, after) {
+	g := &getStream{t: t, cancel: cancel}
+	out := &sink{h: l.h, w: w, carrier: g}
+	if t.attach(out, g, after) {
 		out.keepAlive()
 		if t.number == 0 {
 			t.sess.pump(ctx, t)
@@ -51,6 +52,16 @@ func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after 
 	t.detach(out)
 	out.expire()
 }
+
+// getStream is the carrier of a track that a GET has asked for.
+type getStream struct {
+	t      *track
+	after  uint64 // the position that the stream begins at
+	cancel context.CancelFunc
+}
+
+func (g *getStream) prelude(dst []byte) []byte { return g.t.appendPriming(dst, g.after) }
+func (g *getStream) closed()                   { g.cancel() }
 
 // pump passes on the core's unsolicited messages until ctx ends or the session does. One request at a time does so.
 func (s *session) pump(ctx context.Context, t *track) {

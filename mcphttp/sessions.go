@@ -18,23 +18,65 @@ type session struct {
 	tag       string // begins the event ids; unlike the id it is no secret
 	core      *mcp.Session
 	principal *mcp.Principal
-
-	// Guarded by owner.mu.
-	active   int       // HTTP requests in progress, streams included
-	running  int       // JSON-RPC requests being served, which may outlive their HTTP requests
-	lastUsed time.Time // when the last of them ended
-	returned bool      // the client has come back after initialize
+	primes    bool // streams begin with an event that has only an id
+	use       use
 
 	// pumping is held by the request that carries the GET stream.
 	pumping sync.Mutex
 
 	mu        sync.Mutex // guards what follows, and the events of the tracks
-	tracks    []*track
+	tracks    trackList
 	getTrack  *track
 	lastTrack uint64
 	kept      int // bytes of events
 	ended     int // tracks that have ended
 	over      bool
+}
+
+// use is how a session is used. Its lock is taken after that of the table.
+type use struct {
+	mu       sync.Mutex
+	active   int       // HTTP requests in progress, streams included
+	running  int       // JSON-RPC requests being served, which may outlive their HTTP requests
+	lastUsed time.Time // when the last of them ended
+	returned bool      // the client has come back after initialize
+}
+
+// begin counts n JSON-RPC requests; it reports false when that would be too many in progress.
+func (u *use) begin(n, limit int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.running+n > limit {
+		return false
+	}
+	u.running += n
+	return true
+}
+
+// done ends n JSON-RPC requests.
+func (u *use) done(n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.running -= n
+	if u.active == 0 { // otherwise release follows
+		u.lastUsed = time.Now()
+	}
+}
+
+// enter counts an HTTP request.
+func (u *use) enter() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.active++
+	u.returned = true
+}
+
+// release ends an HTTP request.
+func (u *use) release() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.active--
+	u.lastUsed = time.Now()
 }
 
 // closeCore ends what the core keeps of a session.
@@ -50,9 +92,10 @@ func (s *session) resumable() bool { return s.owner.opts().ReplayBytes > 0 }
 // end closes the session: streams end, and running calls are cancelled.
 func (s *session) end() {
 	s.mu.Lock()
-	tracks := append([]*track(nil), s.tracks...)
 	s.over = true
-	for _, t := range tracks {
+	var tracks []*track
+	for t := s.tracks.first; t != nil; t = t.next {
+		tracks = append(tracks, t)
 		s.dropLocked(t, len(t.events))
 	}
 	s.mu.Unlock()
@@ -67,7 +110,7 @@ type sessions struct {
 	h    *Handler
 	kept atomic.Int64 // bytes kept for replay, in all sessions
 
-	mu     sync.Mutex
+	mu     sync.RWMutex
 	byID   map[string]*session
 	timer  *time.Timer // nil while the table is empty
 	closed bool
@@ -99,7 +142,8 @@ func (t *sessions) full() bool {
 
 // add makes a session for an established core session; nil when there is no room any more.
 func (t *sessions) add(core *mcp.Session, p *mcp.Principal) *session {
-	s := &session{owner: t, id: rand.Text(), tag: rand.Text()[:8], core: core, principal: p, lastUsed: time.Now()}
+	s := &session{owner: t, id: rand.Text(), tag: rand.Text()[:8], core: core, principal: p, use: use{lastUsed: time.Now()}}
+	s.primes = s.resumable() && core.Revision().Rules().HTTP.Priming
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || len(t.byID) >= t.opts().MaxSessions {
@@ -110,44 +154,16 @@ func (t *sessions) add(core *mcp.Session, p *mcp.Principal) *session {
 	return s
 }
 
-// acquire finds a session for its owner and marks it as in use until release.
+// acquire finds a session for its owner and marks it as in use until its use is released.
 func (t *sessions) acquire(id string, p *mcp.Principal) *session {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.mu.RLock()
+	defer t.mu.RUnlock() // until it is in use, so that it is not swept
 	s := t.byID[id]
 	if s == nil || !s.principal.Same(p) || s.core.Closed() {
 		return nil
 	}
-	s.active++
-	s.returned = true
+	s.use.enter()
 	return s
-}
-
-// begin counts n requests of an acquired session; it reports false when that would be too many in progress.
-func (t *sessions) begin(s *session, n int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s.running+n > t.opts().MaxInFlight {
-		return false
-	}
-	s.running += n
-	return true
-}
-
-// done ends n requests.
-func (t *sessions) done(s *session, n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.running -= n
-	s.lastUsed = time.Now()
-}
-
-// release ends a use of a session.
-func (t *sessions) release(s *session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.active--
-	s.lastUsed = time.Now()
 }
 
 // remove takes a session out of the table; the caller ends it.
@@ -212,11 +228,14 @@ func (t *sessions) overLocked(s *session, now time.Time) bool {
 	if s.core.Closed() {
 		return true
 	}
-	if s.active > 0 || s.running > 0 && !s.core.Waiting() {
+	u := &s.use
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.active > 0 || u.running > 0 && !s.core.Waiting() {
 		return false
 	}
-	idle := now.Sub(s.lastUsed)
-	return idle >= t.opts().IdleTimeout || !s.returned && idle >= unusedSessionExpiry
+	idle := now.Sub(u.lastUsed)
+	return idle >= t.opts().IdleTimeout || !u.returned && idle >= unusedSessionExpiry
 }
 
 // close ends all sessions; none can be added afterwards.

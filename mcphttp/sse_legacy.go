@@ -86,9 +86,7 @@ func (s *SSEHandler) get(w http.ResponseWriter, r *http.Request, principal *mcp.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	id := rand.Text()
-	out := &sink{h: s.h, w: w, onClose: cancel, prelude: func(dst []byte) []byte {
-		return sse.Append(dst, &sse.Event{Name: "endpoint", Data: []byte(s.endpointFor(id))})
-	}}
+	out := &sink{h: s.h, w: w, carrier: &sseGet{endpoint: s.endpointFor(id), cancel: cancel}}
 	c := &sseConn{core: s.h.srv.NewSession(out, principal), principal: principal, out: out, ctx: ctx}
 	defer s.h.closeCore(c.core)
 	if !s.add(id, c) {
@@ -105,6 +103,18 @@ func (s *SSEHandler) get(w http.ResponseWriter, r *http.Request, principal *mcp.
 	c.calls.Wait() // when the client has gone they are cancelled; when the server is ending they finish
 	out.close()
 }
+
+// sseGet is the carrier of the stream.
+type sseGet struct {
+	endpoint string
+	cancel   context.CancelFunc
+}
+
+func (g *sseGet) prelude(dst []byte) []byte {
+	return sse.Append(dst, &sse.Event{Name: "endpoint", Data: []byte(g.endpoint)})
+}
+
+func (g *sseGet) closed() { g.cancel() }
 
 // pump passes on the core's unsolicited messages.
 func (c *sseConn) pump(ctx context.Context) {
