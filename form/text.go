@@ -176,5 +176,6 @@ func (fd *Field) say(err error) error {
 		return err
 	}
 	message, _, _ := strings.Cut(ve.Problems[0].Message, "; found ")
+	message = strings.Replace(message, "must be a string that is ", "must be ", 1) // that everything typed is a string goes without saying
 	return fmt.Errorf("%s %s", fd.Label(), clean(message, maxHelp))
 }

@@ -28,7 +28,7 @@ func TestParseText(t *testing.T) {
 		{"string", "  a b ", `"  a b "`, ""},
 		{"string", "a\n", ``, "s must have at least 2 characters"},
 		{"string", "", ``, ""},
-		{"date", "2026-02-30", ``, "d must be a string that is a date like 2026-07-28"},
+		{"date", "2026-02-30", ``, "d must be a date like 2026-07-28"},
 		{"integer", " +0042 ", `42`, ""},
 		{"integer", "-5", `-5`, ""},
 		{"integer", "-6", ``, "i must be at least -5"},

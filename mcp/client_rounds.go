@@ -256,7 +256,8 @@ func (t *refusals) note(question []byte, a Action) {
 }
 
 // answerRound puts the questions of one round to the person, one after the other in the server's order, and returns what the retry
-// carries for them.
+// carries for them. Who declines or cancels one of them is not bothered with the rest: since a retry has to answer each, those count as
+// cancelled, which is what a dialog that is closed says; the server can ask them again if it still wants to know.
 func (c *Client) answerRound(ctx context.Context, conn *connection, call *outCall, r *roundResult, told *refusals) ([]member, error) {
 	if err := c.admitQuestions(call, len(r.requests)); err != nil {
 		return nil, err
@@ -264,16 +265,21 @@ func (c *Client) answerRound(ctx context.Context, conn *connection, call *outCal
 	call.timer.pause()
 	defer call.timer.resume()
 	answers := make([]member, 0, len(r.requests))
+	dismissed := false
 	for _, q := range r.requests {
-		if err := told.check(q.value); err != nil {
-			return nil, err
-		}
 		var req struct {
 			Method string          `json:"method"`
 			Params json.RawMessage `json:"params"`
 		}
 		if err := unmarshalJSON(q.value, &req); err != nil {
 			return nil, &ResultError{Method: call.req.Method, Result: r.raw, Err: fmt.Errorf("inputRequests[%q]: %w", q.name, err)}
+		}
+		if dismissed && req.Method == MethodElicit {
+			answers = append(answers, member{q.name, cancelled})
+			continue
+		}
+		if err := told.check(q.value); err != nil {
+			return nil, err
 		}
 		ask := &inquiry{
 			conn: conn, call: call, of: call, asker: call.asker, rules: conn.agreed().rules, method: req.Method, params: req.Params,
@@ -285,6 +291,7 @@ func (c *Client) answerRound(ctx context.Context, conn *connection, call *outCal
 			return nil, fmt.Errorf("mcp: %s asked %q: %w", call.what(), clip(q.name, 100), localError(err))
 		}
 		told.note(q.value, a.action)
+		dismissed = dismissed || a.action == ActionDecline || a.action == ActionCancel
 		answers = append(answers, member{q.name, a.result})
 	}
 	raw, err := withMembers(nil, answers...)
@@ -293,6 +300,9 @@ func (c *Client) answerRound(ctx context.Context, conn *connection, call *outCal
 	}
 	return []member{{"inputResponses", raw}}, nil
 }
+
+// cancelled answers a question that was not put because another one of its round was turned down.
+var cancelled = json.RawMessage(`{"action":"cancel"}`)
 
 // localError turns what a server of the handshake era would be answered into an error for the caller.
 func localError(err error) error {

@@ -71,6 +71,46 @@ func TestRoundOfQuestions(t *testing.T) {
 	}
 }
 
+// Who turns one question of a round down is not bothered with the others, but a list of directories bothers nobody. A question that was
+// not put may be asked again.
+func TestDeclineEndsTheRound(t *testing.T) {
+	for action, want := range map[mcp.Action]string{
+		mcp.ActionDecline: `{"a":{"action":"accept","content":{"to":"Wien","class":"second"}},"b":{"action":"decline"},"c":{"action":"cancel"},"r":{"roots":[]}}`,
+		mcp.ActionCancel:  `{"a":{"action":"accept","content":{"to":"Wien","class":"second"}},"b":{"action":"cancel"},"c":{"action":"cancel"},"r":{"roots":[]}}`,
+	} {
+		f := modernFake(t)
+		f.on["tools/call"] = func(p *fakePeer, m *jsonrpc.Message) {
+			switch len(f.received("tools/call")) {
+			case 1:
+				question := func(key string) string { return strings.Replace(formAsk, "Where to?", key, 1) }
+				p.result(m, inputRequired(`{"a":`+question("a")+`,"b":`+question("b")+`,"c":`+question("c")+`,"r":{"method":"roots/list"}}`, ""))
+			case 2:
+				p.result(m, inputRequired(`{"c":`+strings.Replace(formAsk, "Where to?", "c", 1)+`}`, ""))
+			default:
+				p.result(m, textResult("done"))
+			}
+		}
+		var asked []string
+		in := accepting(`{"to":"Wien"}`)
+		accept := in.Form
+		in.Roots = func(context.Context) ([]mcp.Root, error) { return nil, nil }
+		in.Form = func(ctx context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
+			asked = append(asked, q.Key)
+			if q.Key == "b" {
+				return &mcp.ElicitResult{Action: action}, nil
+			}
+			return accept(ctx, q)
+		}
+		c := f.connect(&mcp.ClientOptions{Interactor: in})
+		if s, err := mcp.CallTool[string](t.Context(), c, "book", nil); err != nil || s != "done" {
+			t.Fatalf("%q %v", s, err)
+		}
+		if got := memberIn(t, f.received("tools/call")[1].Params, "inputResponses"); got != want || strings.Join(asked, "") != "abc" {
+			t.Errorf("%s: inputResponses %s; asked %v", action, got, asked)
+		}
+	}
+}
+
 // The retry is the same request but for id, answers, state and a fresh _meta; the state is echoed byte for byte, or left out.
 func TestCaseM01StateIsEchoed(t *testing.T) {
 	states := []string{`""`, `" a\n"`, `"` + strings.Repeat("x", 64<<10) + `"`, `"😀 \u0000"`, `"{\"a\":1.0}"`}

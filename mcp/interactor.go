@@ -12,7 +12,8 @@ import (
 //
 // Questions to one interactor are queued: at most one function runs at a time, in order of arrival. A question is withdrawn by
 // cancelling ctx, when the server gave up or the call that caused it ended. A function must not wait for another question: it would
-// wait for itself.
+// wait for itself. When an elicitation of a round of 2026-07-28 is declined or cancelled, the others of that round are not put: they
+// count as cancelled.
 //
 // A function returns an error only when the question could not be put to anybody; the server is told that the answer is missing,
 // never that a person declined. Interactors without a person return [ErrUnavailable].

@@ -68,7 +68,7 @@ func TestThreat17TextFromServers(t *testing.T) {
 			}
 			shown := out.String()
 			if res.Action == mcp.ActionAccept { // the address by itself, for copying, is ASCII that consent has made
-				shown, _, _ = strings.Cut(shown, "Open this address in your browser:")
+				shown, _, _ = strings.Cut(shown, "Open this address")
 			}
 			inFrame(t, shown, columns)
 		}

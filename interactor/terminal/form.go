@@ -51,7 +51,7 @@ func (s *sheet) run(ctx context.Context) (*mcp.ElicitResult, error) {
 		return s.confirm(ctx)
 	}
 	hint := "Enter alone takes the default or leaves an optional answer out. Esc and Enter: menu (change, decline, cancel). Ctrl-D: cancel."
-	if err := s.write(s.quiet(strings.Join(wrap(hint, s.width()-1), "\n")) + "\n"); err != nil {
+	if err := s.write(s.quiet(s.fit(hint, 1)) + "\n"); err != nil {
 		return nil, err
 	}
 	for i := range s.form.Fields {
@@ -69,7 +69,7 @@ func (s *sheet) run(ctx context.Context) (*mcp.ElicitResult, error) {
 // confirm asks for a yes or no: a form without fields.
 func (s *sheet) confirm(ctx context.Context) (*mcp.ElicitResult, error) {
 	for {
-		line, err := s.ask(ctx, "y = yes, n = no, c = cancel")
+		line, err := s.ask(ctx, keys("y", "yes", "n", "no", "c", "cancel"))
 		if err != nil && !errors.Is(err, errMenu) {
 			return nil, err
 		}
@@ -122,11 +122,13 @@ func (s *sheet) fill(ctx context.Context, i int) error {
 	}
 }
 
-// sentence is the first problem of an error without the name of its field, which the person has before their eyes.
+// sentence is the first problem of an error without the name of its field and without what was typed, which the person has before their
+// eyes.
 func sentence(err error) string {
 	var ve *form.ValidationError
 	if errors.As(err, &ve) && len(ve.Problems) > 0 {
-		return ve.Problems[0].Message
+		message, _, _ := strings.Cut(ve.Problems[0].Message, "; found ")
+		return "That " + message
 	}
 	return err.Error()
 }
@@ -190,9 +192,9 @@ func (s *sheet) review(ctx context.Context) (*mcp.ElicitResult, error) {
 
 func (s *sheet) commands() string {
 	if n := len(s.form.Fields); n > 1 {
-		return fmt.Sprintf("s = send, 1-%d = change, x1-x%d = clear, d = decline, c = cancel", n, n)
+		return keys("s", "send", fmt.Sprintf("1-%d", n), "change", fmt.Sprintf("x1-x%d", n), "clear", "d", "decline", "c", "cancel")
 	}
-	return "s = send, 1 = change, x1 = clear, d = decline, c = cancel"
+	return keys("s", "send", "1", "change", "x1", "clear", "d", "decline", "c", "cancel")
 }
 
 // edit changes or clears one answer.

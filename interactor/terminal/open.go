@@ -31,7 +31,12 @@ func (p *person) open(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResu
 func (p *person) address(r *consent.Result) string {
 	var b strings.Builder
 	b.WriteString(p.quiet(strings.TrimSpace(bar)) + "\n")
-	b.WriteString(p.stress(p.framed("Address   ", consent.Text(r.Display.String(), 1<<16)), r.Display.Domain))
+	address := "Address   "
+	if p.width() < narrow { // a host that is broken in two reads like another one
+		b.WriteString(p.framed("", strings.TrimSpace(address)))
+		address = "  "
+	}
+	b.WriteString(p.stress(p.framed(address, consent.Text(r.Display.String(), 1<<16)), r.Display.Domain))
 	if r.Domain != "" {
 		b.WriteString(p.stress(p.indented("Site      ", r.Domain), r.Domain))
 	}
@@ -45,9 +50,15 @@ func (p *person) address(r *consent.Result) string {
 	return b.String()
 }
 
+// narrow is when an address gets lines of its own.
+const narrow = 60
+
 // stress makes the domain bold, where it stands first and in one piece.
 func (p *person) stress(text, domain string) string {
-	const lead = len(bar + "Address   ")
+	lead := len(bar + "Address   ")
+	if p.width() < narrow {
+		lead = len(bar)
+	}
 	if i := strings.Index(text[min(lead, len(text)):], domain); i >= 0 && domain != "" {
 		i += lead
 		return text[:i] + p.strong(domain) + text[i+len(domain):]
@@ -58,7 +69,7 @@ func (p *person) stress(text, domain string) string {
 // agree asks whether to open, with no as the default, and does it.
 func (p *person) agree(ctx context.Context, r *consent.Result) (*mcp.ElicitResult, error) {
 	for {
-		line, err := p.ask(ctx, "Open this page? y = yes, s = I open it myself, n = no, c = cancel [n]")
+		line, err := p.ask(ctx, "Open this page? "+keys("y", "yes", "s", "I open it myself", "n or Enter", "no", "c", "cancel"))
 		if errors.Is(err, errMenu) {
 			continue
 		}
@@ -96,17 +107,19 @@ func (p *person) sure(ctx context.Context, r *consent.Result) (bool, error) {
 }
 
 func (p *person) visit(ctx context.Context, r *consent.Result, self bool) error {
-	if self {
-		return p.write("Open this address in your browser:\n\n" + r.URL + "\n")
+	said := "Open this address in your browser:"
+	if !self {
+		err := p.opts.Open(ctx, r)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			said = "No browser could be opened. Open this address yourself:"
+		default:
+			said = "Opened in your browser. If nothing shows up, this is the address:"
+		}
 	}
-	err := p.opts.Open(ctx, r)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return p.write("No browser could be opened. Open this address yourself:\n\n" + r.URL + "\n")
-	}
-	return p.write("Opened in your browser. If nothing shows up, this is the address:\n\n" + r.URL + "\n")
+	return p.write(p.fit(said, 1) + "\n\n" + r.URL + "\n\n" + p.quiet(p.fit("Now waiting for the server, which goes on once you are done there.", 1)) + "\n")
 }
 
 // completed says that what a page was opened for is finished.
@@ -121,7 +134,7 @@ func (p *person) wait(ctx context.Context, _ *mcp.OpenQuestion) error {
 		return err
 	}
 	for {
-		line, err := p.ask(ctx, "Press Enter once you are done there (this goes on by itself if the server notices), c = give up")
+		line, err := p.ask(ctx, "Press Enter once you are done there (this goes on by itself if the server notices), "+keys("c", "give up"))
 		switch {
 		case errors.Is(err, errMenu):
 			continue

@@ -116,7 +116,7 @@ func choose(fd *form.Field, text string) (int, error) {
 		}
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("that is none of the options")
+		return 0, fmt.Errorf("that is none of the options: type a mark, %s to %s, or a label", mark(0), mark(len(fd.Options)-1))
 	}
 	return found, nil
 }
@@ -135,7 +135,7 @@ func parseSome(fd *form.Field, text string) (json.RawMessage, []int, error) {
 		}
 		i, err := choose(fd, part)
 		if err != nil {
-			return nil, similar(fd, part), fmt.Errorf("%q: %w", consent.Line(part, 40), err)
+			return nil, similar(fd, part), fmt.Errorf("%q: %w", consent.Line(strings.TrimSpace(part), 40), err)
 		}
 		if !seen[i] {
 			seen[i] = true

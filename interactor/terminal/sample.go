@@ -28,7 +28,7 @@ func (p *person) sample(ctx context.Context, q *mcp.SampleQuestion) (*mcp.Create
 	if err := p.write(text); err != nil {
 		return nil, err
 	}
-	if err := p.approve(ctx, "Let the model answer this? y = yes, n = no [n]"); err != nil {
+	if err := p.approve(ctx, "Let the model answer this? "+keys("y", "yes", "n or Enter", "no")); err != nil {
 		return nil, err
 	}
 	res, err := p.opts.Model(ctx, q.Params)
@@ -38,7 +38,7 @@ func (p *person) sample(ctx context.Context, q *mcp.SampleQuestion) (*mcp.Create
 	if err := p.write(p.indented(fmt.Sprintf("%-10s ", role(res.Role)), blocks(res.Content)) + p.end()); err != nil {
 		return nil, err
 	}
-	if err := p.approve(ctx, "Send this answer to the server? y = yes, n = no [n]"); err != nil {
+	if err := p.approve(ctx, "Send this answer to the server? "+keys("y", "yes", "n or Enter", "no")); err != nil {
 		return nil, err
 	}
 	return res, p.write("\n")

@@ -105,7 +105,7 @@ var (
 // ask shows a prompt, which must hold no text of a server, and returns the line that the person types. Esc is errMenu, the end of the
 // input errCancel.
 func (p *person) ask(ctx context.Context, prompt string) (string, error) {
-	if err := p.write(p.strong(strings.Join(wrap(prompt, p.width()-8), "\n") + " › ")); err != nil {
+	if err := p.write(p.strong(p.fit(prompt, 8) + " › ")); err != nil {
 		return "", err
 	}
 	line, err := p.in.read(ctx)
@@ -141,6 +141,23 @@ func (p *person) begin(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// fit wraps our own text, leaving some columns free.
+func (p *person) fit(text string, free int) string {
+	return strings.ReplaceAll(strings.Join(wrap(text, p.width()-free), "\n"), tie, " ")
+}
+
+// tie is a space at which no line is broken.
+const tie = "\u00a0"
+
+// keys lists what can be typed and what it does, two by two. Each pair stays on one line where that is wide enough.
+func keys(pairs ...string) string {
+	items := make([]string, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		items = append(items, strings.ReplaceAll(pairs[i]+" = "+pairs[i+1], " ", tie))
+	}
+	return strings.Join(items, ", ")
 }
 
 func (p *person) write(s string) error {

@@ -247,7 +247,7 @@ func TestURLs(t *testing.T) {
 		opened     bool
 		shown      []string
 	}{
-		"yes":         {"y\n", "https://pay.example.com/a?b=1", works, mcp.ActionAccept, true, []string{"asks you to open a page", "│ Please pay.", "Address   https://pay.example.com/a?b=1", "Site      example.com", "[n] › ", "Opened in your browser", "\nhttps://pay.example.com/a?b=1\n"}},
+		"yes":         {"y\n", "https://pay.example.com/a?b=1", works, mcp.ActionAccept, true, []string{"asks you to open a page", "│ Please pay.", "Address   https://pay.example.com/a?b=1", "Site      example.com", "n or Enter = no", "c = cancel › ", "Opened in your browser", "\nhttps://pay.example.com/a?b=1\n", "Now waiting for the server"}},
 		"no browser":  {"yes\n", "https://pay.example.com/a", fails, mcp.ActionAccept, false, []string{"No browser could be opened", "\nhttps://pay.example.com/a\n"}},
 		"self":        {"s\n", "https://pay.example.com/a", works, mcp.ActionAccept, false, []string{"Open this address in your browser:", "\nhttps://pay.example.com/a\n"}},
 		"Enter is no": {"\n", "https://pay.example.com/a", works, mcp.ActionDecline, false, []string{"Declined."}},

@@ -159,12 +159,14 @@ func (f *fieldData) choices(fd *form.Field, values []string) {
 		f.Control = "checkbox"
 	case len(fd.Options) > radioOptions:
 		f.Control = "select"
-		option("", "Please choose")
+		if fd.Required {
+			option("", "Please choose")
+		}
 	}
 	for i := range fd.Options {
 		option(strconv.Itoa(i), optionLabel(&fd.Options[i]))
 	}
-	if f.Control == "radio" && !fd.Required && fd.Default == nil { // without an answer the default counts
+	if f.Control != "checkbox" && !fd.Required && fd.Default == nil { // without an answer the default counts
 		option("", "No answer")
 	}
 }
@@ -245,11 +247,15 @@ func read(f *form.Form, posted url.Values) (json.RawMessage, map[int]string) {
 }
 
 func readField(fd *form.Field, values []string) (json.RawMessage, error) {
+	blank := len(values) == 0 || strings.TrimSpace(values[0]) == ""
+	if blank && fd.Required && fd.Kind != form.MultiChoice { // the page began with the default: somebody cleared it
+		return nil, fmt.Errorf("%s needs an answer", label(fd))
+	}
+	if blank && (fd.Kind != form.MultiChoice || len(values) == 0 && fd.Default == nil) {
+		return fd.ParseText("")
+	}
 	switch fd.Kind {
 	case form.Choice:
-		if len(values) == 0 || values[0] == "" {
-			return fd.ParseText("")
-		}
 		i, err := strconv.Atoi(values[0])
 		if err != nil || i < 0 || i >= len(fd.Options) {
 			return nil, errors.New("please choose one of the options")
@@ -257,24 +263,23 @@ func readField(fd *form.Field, values []string) (json.RawMessage, error) {
 		raw, err := jsonv2.Marshal(fd.Options[i].Value)
 		return json.RawMessage(raw), err
 	case form.MultiChoice:
-		if len(values) == 0 {
-			return fd.ParseText("")
-		}
-		chosen := []string{}
-		for _, v := range values {
-			i, err := strconv.Atoi(v)
-			if err != nil || i < 0 || i >= len(fd.Options) {
-				return nil, errors.New("please choose some of the options")
-			}
-			chosen = append(chosen, fd.Options[i].Value)
-		}
-		raw, err := jsonv2.Marshal(chosen)
-		return json.RawMessage(raw), err
-	}
-	if len(values) == 0 {
-		return fd.ParseText("")
+		return readSome(fd, values)
 	}
 	return fd.ParseText(strings.ToValidUTF8(values[0], "\uFFFD"))
+}
+
+// readSome reads any number of options. None is an answer, too, where a default would be taken otherwise.
+func readSome(fd *form.Field, values []string) (json.RawMessage, error) {
+	chosen := []string{}
+	for _, v := range values {
+		i, err := strconv.Atoi(v)
+		if err != nil || i < 0 || i >= len(fd.Options) {
+			return nil, errors.New("please choose some of the options")
+		}
+		chosen = append(chosen, fd.Options[i].Value)
+	}
+	raw, err := jsonv2.Marshal(chosen)
+	return json.RawMessage(raw), err
 }
 
 // blame tells which fields an answer as a whole was refused for.
@@ -318,7 +323,27 @@ func hint(fd *form.Field) string {
 			parts = append(parts, "Of the form "+consent.Line(fd.Pattern, 100))
 		}
 	}
+	if s := emptied(fd); s != "" {
+		parts = append(parts, "If left empty: "+s)
+	}
 	return strings.Join(parts, ". ")
+}
+
+// emptied is what counts when a field that begins with a default is cleared.
+func emptied(fd *form.Field) string {
+	if fd.Required || fd.Default == nil {
+		return ""
+	}
+	switch fd.Kind {
+	case form.String:
+		var s string
+		if jsonv2.Unmarshal(fd.Default, &s) == nil {
+			return consent.Line(s, 100)
+		}
+	case form.Integer, form.Number:
+		return consent.Line(string(fd.Default), 100)
+	}
+	return ""
 }
 
 func count(n *int) string {

@@ -132,6 +132,39 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// What the person cleared is not filled in again behind their back: an optional choice can be "No answer", a list "none", and of a default
+// that counts when a field is left empty the page says so.
+func TestClearedAnswers(t *testing.T) {
+	options := func(n int) (all []form.Option) {
+		for i := range n {
+			all = append(all, form.Option{Value: "v" + string(rune('a'+i))})
+		}
+		return all
+	}
+	f, err := form.New(
+		form.Field{Name: "few", Kind: form.Choice, Options: options(3)}, form.Field{Name: "many", Kind: form.Choice, Options: options(9)},
+		form.Field{Name: "list", Kind: form.MultiChoice, Options: options(3), Default: []byte(`["va"]`)},
+		form.Field{Name: "text", Default: []byte(`"hello"`)}, form.Field{Name: "must", Kind: form.Choice, Required: true, Options: options(9)},
+		form.Field{Name: "name", Required: true, Default: []byte(`"Bob"`)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := web.New(show(t, func(b *browser) {
+		page := b.get()
+		has(t, page, `name="f0" value="" checked> <span>No answer`, `<option value="" selected>No answer`, `<option value="" selected>Please choose`, "If left empty: hello")
+		if n := strings.Count(page, "Please choose"); n != 1 {
+			t.Errorf("%d times Please choose", n)
+		}
+		has(t, b.post(422, url.Values{"choice": {"accept"}, "f3": {""}, "f4": {"8"}, "f5": {" "}}), "name needs an answer")
+		b.post(200, url.Values{"choice": {"accept"}, "f0": {""}, "f1": {""}, "f3": {""}, "f4": {"8"}, "f5": {"Ann"}})
+	}))
+	res, err := in.Form(t.Context(), &mcp.FormQuestion{Asked: about, Message: "Which?", Form: f})
+	if want := `{"list":[],"must":"vi","name":"Ann","text":"hello"}`; err != nil || string(res.Content) != want {
+		t.Errorf("%s, want %s, %v", res.Content, want, err)
+	}
+}
+
 func TestOtherAnswers(t *testing.T) {
 	empty, _ := form.New()
 	secret, _ := form.New(form.Field{Name: "password", Required: true})
