@@ -9,7 +9,8 @@ import (
 // authenticate (mcphttp.Options.Authenticate) put one into the [Exchange]; a nil *Principal is an anonymous caller, as on stdio.
 //
 // Identity is the triple of Issuer, Subject and ClientID; sessions, sealed request state, subscriptions and private caches are
-// bound to it. Two principals with equal triples are the same person at the same client, whatever their scopes.
+// bound to it. Two principals with equal triples are the same person at the same client, whatever their scopes. A Principal is shared by
+// all calls with one token and must not be modified.
 type Principal struct {
 	Issuer   string    // authorization server that vouches for the identity, exactly as in its metadata
 	Subject  string    // the person (or service) within the issuer; empty when the token names none

@@ -104,7 +104,8 @@ type ServerOptions struct {
 	Ask *AskOptions
 
 	// Authorize is called for every request and notification once it is decoded, before its handler. An error refuses it: an *[Error]
-	// as it is, anything else as "not permitted". An error with a method HTTPStatus() int chooses the HTTP status.
+	// as it is, anything else as "not permitted". An error with a method HTTPStatus() int chooses the HTTP status. [Call.Scopes] are the
+	// scopes that the caller needs. The default is nil: callers over HTTP must have them, as they stand in [Principal.Scopes].
 	Authorize func(ctx context.Context, call *Call) error
 	// Visible filters lists, and what is not visible cannot be used either: it is answered as if it did not exist. It is called for
 	// each entry of each list and must be fast; it may be called concurrently.

@@ -139,11 +139,13 @@ func (s *Server) run(ctx context.Context, c *Call) (result any, err error) {
 			}
 		}()
 	}
-	if s.options.Authorize != nil {
-		if err := s.options.Authorize(ctx, c); err != nil {
-			c.exchange.refusal = err
-			return nil, &refusedError{err}
-		}
+	authorize := s.options.Authorize
+	if authorize == nil {
+		authorize = holdsScopes
+	}
+	if err := authorize(ctx, c); err != nil {
+		c.exchange.refusal = err
+		return nil, &refusedError{err}
 	}
 	return s.chain.Load().handler(ctx, c)
 }

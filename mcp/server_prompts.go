@@ -49,7 +49,7 @@ func RegisterPrompt[Args any](s *Server, p *Prompt, h func(ctx context.Context, 
 	case p == nil || p.Name == "":
 		return errors.New("mcp: a prompt needs a name")
 	}
-	if err := checkDeclared(p.Asks); err != nil {
+	if err := errors.Join(checkDeclared(p.Asks), checkScopes(p.Scopes)); err != nil {
 		return fmt.Errorf("mcp: prompt %q: %w", clip(p.Name, maxQuotedName), err)
 	}
 	prompt := *p

@@ -76,7 +76,7 @@ func RegisterResource(s *Server, r *Resource, h ResourceHandler) error {
 	if u, err := url.Parse(r.URI); err != nil || u.Scheme == "" {
 		return fmt.Errorf("mcp: resource %q: the URI must be absolute, as in file:///etc/motd", r.URI)
 	}
-	if err := checkDeclared(r.Asks); err != nil {
+	if err := errors.Join(checkDeclared(r.Asks), checkScopes(r.Scopes)); err != nil {
 		return fmt.Errorf("mcp: resource %q: %w", clip(r.URI, maxQuotedName), err)
 	}
 	resource := *r
@@ -112,7 +112,7 @@ func RegisterResourceTemplate(s *Server, t *ResourceTemplate, h TemplateHandler)
 	if err != nil {
 		return fmt.Errorf("mcp: resource template %q: %w", clip(t.URITemplate, maxQuotedName), err)
 	}
-	if err := checkDeclared(t.Asks); err != nil {
+	if err := errors.Join(checkDeclared(t.Asks), checkScopes(t.Scopes)); err != nil {
 		return fmt.Errorf("mcp: resource template %q: %w", clip(t.URITemplate, maxQuotedName), err)
 	}
 	template := *t

@@ -131,6 +131,9 @@ func checkTool(t *Tool) error {
 			return err
 		}
 	}
+	if err := checkScopes(t.Scopes); err != nil {
+		return err
+	}
 	return checkDeclared(t.Asks)
 }
 

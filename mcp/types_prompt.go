@@ -19,6 +19,8 @@ type Prompt struct {
 	Meta  Meta   `json:"_meta,omitzero"`
 	// Asks declares the questions that the handler may put to the person; it stays on the server.
 	Asks []*Question `json:"-"`
+	// Scopes are those that a caller over HTTP needs for the prompt, as for [Tool]; they stay on the server.
+	Scopes []string `json:"-"`
 }
 
 // PromptArgument is one argument of a prompt. Its value is text.

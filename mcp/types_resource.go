@@ -17,6 +17,8 @@ type Resource struct {
 	Meta  Meta   `json:"_meta,omitzero"`
 	// Asks declares the questions that the handler may put to the person; it stays on the server.
 	Asks []*Question `json:"-"`
+	// Scopes are those that a caller over HTTP needs for the resource, as for [Tool]; they stay on the server.
+	Scopes []string `json:"-"`
 }
 
 // ResourceTemplate describes a family of resources.
@@ -35,6 +37,8 @@ type ResourceTemplate struct {
 	Meta  Meta   `json:"_meta,omitzero"`
 	// Asks declares the questions that the handler may put to the person; it stays on the server.
 	Asks []*Question `json:"-"`
+	// Scopes are those that a caller over HTTP needs for the resources, as for [Tool]; they stay on the server.
+	Scopes []string `json:"-"`
 }
 
 // ListResourcesResult is the result of resources/list.

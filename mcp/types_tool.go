@@ -35,7 +35,9 @@ type Tool struct {
 	Meta  Meta   `json:"_meta,omitzero"`
 	// Asks declares the questions that the handler may put to the person; it stays on the server.
 	Asks []*Question `json:"-"`
-	// Scopes are those that a caller needs for the tool, for whoever authorizes calls; they stay on the server.
+	// Scopes are the OAuth scopes that a caller over HTTP needs for the tool, all of them; they stay on the server. They are checked by
+	// [ServerOptions.Authorize], or, where that is nil, by the server itself: the principal must have each. Callers on stdio and pipes
+	// have no tokens, and are not asked for any.
 	Scopes []string `json:"-"`
 }
 

@@ -33,6 +33,7 @@ const (
 // redirects of documents only within their origin, and of requests with credentials none.
 type fetcher struct {
 	server   *url.URL
+	options  string // what its options are called
 	loopback bool
 	allow    []netip.Prefix
 	proxy    *url.URL // nil: none
@@ -44,7 +45,7 @@ type fetcher struct {
 }
 
 func newFetcher(server *url.URL, o *ClientOptions) *fetcher {
-	f := &fetcher{server: server, loopback: o.AllowLoopback || loopbackHost(server.Hostname()), allow: o.AllowNetworks,
+	f := &fetcher{server: server, options: "ClientOptions", loopback: o.AllowLoopback || loopbackHost(server.Hostname()), allow: o.AllowNetworks,
 		proxy: o.Proxy, tls: o.TLS, limit: o.MaxDocumentBytes, timeout: o.FetchTimeout}
 	rt := &http.Transport{
 		DialContext:            f.dial,
@@ -102,11 +103,11 @@ func (f *fetcher) permits(a netip.Addr, own bool) error {
 		if f.loopback {
 			return nil
 		}
-		return fmt.Errorf("mcpauth: %s is this computer; set ClientOptions.AllowLoopback if that is meant", a)
+		return fmt.Errorf("mcpauth: %s is this computer; set %s.AllowLoopback if that is meant", a, f.options)
 	case a.Zone() != "", a.Is4In6(), a.IsUnspecified(), a.Is6() && netrange.Within(a, netrange.Embedding), netrange.Within(a, forbiddenNets):
 		return fmt.Errorf("mcpauth: %s is reserved, or hides another address; nothing is sent there", a)
 	case !own && netrange.Within(a, netrange.Private):
-		return fmt.Errorf("mcpauth: %s is in a private network; name it in ClientOptions.AllowNetworks if that is meant", a)
+		return fmt.Errorf("mcpauth: %s is in a private network; name it in %s.AllowNetworks if that is meant", a, f.options)
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ func (f *fetcher) read(r io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(body)) > f.limit {
-		return nil, fmt.Errorf("the document is larger than %d bytes (ClientOptions.MaxDocumentBytes)", f.limit)
+		return nil, fmt.Errorf("the document is larger than %d bytes (%s.MaxDocumentBytes)", f.limit, f.options)
 	}
 	return body, nil
 }

@@ -1,4 +1,12 @@
-// Package mcpauth is authorization for MCP over HTTP.
+// Package mcpauth is authorization for MCP over HTTP, on both sides.
+//
+// [NewResource] is the server's side: it verifies access tokens, publishes where they can be had, and tells clients which scopes they
+// lack.
+//
+//	auth, err := mcpauth.NewResource("https://travel.example/mcp", mcpauth.JWT("https://login.example", nil), nil)
+//	srv := mcp.NewServer("travel", "1.4.0", auth.Protect(nil))
+//	mcp.AddTool(srv, &mcp.Tool{Name: "book", Scopes: []string{"trips.book"}}, book)
+//	err = mcphttp.ListenAndServe("0.0.0.0:8080", srv, auth.HTTP(nil))
 //
 // [NewTransport] is the client's side: an [net/http.RoundTripper] that logs in where a server demands it. It goes into the client of
 // mcphttp.Dial,
@@ -23,4 +31,9 @@
 //   - client_grant.go: tokens without a person
 //   - client_status.go: who is logged in, and logging out
 //   - client_store.go, client_filestore.go: where credentials are kept; mcpauth/keyring has the keyring of the system
+//   - server_resource.go, server_cache.go: the protected resource, and the tokens that it knows
+//   - server_authenticate.go, server_scopes.go: who calls, what a call needs, and what is said to who lacks it
+//   - server_metadata.go: what is published, and where the endpoint is mounted
+//   - server_verifier.go, server_jwt.go, server_claims.go, server_keys.go: tokens that are JWTs, and the keys of their issuers
+//   - server_dpop.go: tokens that are bound to a key
 package mcpauth

@@ -8,8 +8,8 @@ import (
 // Headers that a browser may send and read across origins.
 const (
 	corsRequestHeaders = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, " +
-		"Last-Event-ID, Traceparent, Tracestate, Baggage"
-	corsExposedHeaders = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After"
+		"Last-Event-ID, DPoP, Traceparent, Tracestate, Baggage"
+	corsExposedHeaders = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, DPoP-Nonce, Retry-After"
 	corsMaxAge         = "7200"
 )
 

@@ -10,11 +10,13 @@ import (
 
 // An AuthError refuses a request for want of authorization. [Options.Authenticate] returns it (or wraps it) to say how.
 type AuthError struct {
-	// Status is the HTTP status: 401 when there is no valid credential, 403 when it does not suffice, 400 when it is malformed.
-	// Zero means 401.
+	// Status is the HTTP status: 401 when there is no valid credential, 403 when it does not suffice, 400 when it is malformed, 503 when
+	// it cannot be verified at the moment. Zero means 401.
 	Status int
 	// Challenges are the values of WWW-Authenticate, one header line each.
 	Challenges []string
+	// Header are further headers of the answer, such as Retry-After; nil for none. It must not be modified afterwards.
+	Header http.Header
 	// Message tells the client's developer what is missing. It crosses the wire, so it must not tell why a token is invalid in
 	// more detail than its holder may know.
 	Message string
@@ -37,6 +39,16 @@ func (e *AuthError) Error() string {
 // Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }
 
+// As makes the message cross the wire in a refusal by [mcp.ServerOptions.Authorize], as it does in one by [Options.Authenticate].
+func (e *AuthError) As(target any) bool {
+	t, ok := target.(**mcp.Error)
+	if !ok || e.Message == "" {
+		return false
+	}
+	*t = &mcp.Error{Code: mcp.CodeInvalidRequest, Message: e.Message}
+	return true
+}
+
 // HTTPStatus returns the status to answer with. It makes an AuthError that [mcp.ServerOptions.Authorize] returns, after the message was
 // decoded, refuse the request in the same way.
 func (e *AuthError) HTTPStatus() int {
@@ -46,17 +58,30 @@ func (e *AuthError) HTTPStatus() int {
 	return e.Status
 }
 
-// challenges returns the WWW-Authenticate values of a refusal by [mcp.ServerOptions.Authorize], nil for none.
-func challenges(x *mcp.Exchange) []string {
+// refusalHeaders returns the headers of a refusal by [mcp.ServerOptions.Authorize], nil for none.
+func refusalHeaders(x *mcp.Exchange) http.Header {
 	err := x.Refusal()
 	if err == nil {
 		return nil
 	}
 	var refused *AuthError
 	if errors.As(err, &refused) {
-		return refused.Challenges
+		return refused.headers()
 	}
 	return nil
+}
+
+// headers returns the headers of the answer, nil for none.
+func (e *AuthError) headers() http.Header {
+	if len(e.Challenges) == 0 {
+		return e.Header
+	}
+	h := e.Header.Clone()
+	if h == nil {
+		h = make(http.Header, 1)
+	}
+	h[headerChallenge] = e.Challenges
+	return h
 }
 
 // headerChallenge is the canonical form of WWW-Authenticate.
@@ -97,9 +122,7 @@ func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) (*mcp.Pri
 		message = http.StatusText(refused.HTTPStatus())
 	}
 	ref := refuse(refused.HTTPStatus(), message)
-	if len(refused.Challenges) > 0 {
-		ref.header = http.Header{headerChallenge: refused.Challenges}
-	}
+	ref.header = refused.headers()
 	h.answerRefusal(w, ref)
 	return nil, false
 }

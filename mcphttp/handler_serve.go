@@ -99,7 +99,7 @@ func (h *Handler) elsewhere() http.Handler {
 func (h *Handler) httpServer() *http.Server {
 	mux := http.NewServeMux()
 	Mount(mux, h.opts.Path, h)
-	if h.opts.Path != "/" {
+	if h.opts.Path != "/" || h.opts.Fallback != nil {
 		mux.Handle("/", h.elsewhere())
 	}
 	var protocols http.Protocols

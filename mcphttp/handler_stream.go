@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -54,10 +55,10 @@ type carrier interface {
 
 // A plainAnswer is an encoded message with the HTTP status to send it with.
 type plainAnswer struct {
-	status     int
-	buf        *buffer  // nil for no body
-	large      []byte   // see encode
-	challenges []string // WWW-Authenticate
+	status int
+	buf    *buffer     // nil for no body
+	large  []byte      // see encode
+	header http.Header // of a refusal by mcp.ServerOptions.Authorize; nil for none
 }
 
 // Send writes m as an event: sink is the [mcp.Stream] of an exchange whose messages need no event ids.
@@ -279,9 +280,7 @@ func (h *Handler) writePlain(w http.ResponseWriter, a *plainAnswer) {
 		w.WriteHeader(a.status)
 		return
 	}
-	if a.challenges != nil {
-		w.Header()[headerChallenge] = a.challenges
-	}
+	maps.Copy(w.Header(), a.header)
 	h.writeBody(w, a.status, a.buf, a.large)
 }
 

@@ -131,7 +131,7 @@ func (c *served) answer(reply *jsonrpc.Message, status int) {
 		c.t.finish(&c.plain)
 	case (c.p.accepts&acceptsJSON != 0 || status >= http.StatusBadRequest) && c.t.mayBePlain():
 		buf, large := encode(reply)
-		c.plain = plainAnswer{status: status, buf: buf, large: large, challenges: challenges(&c.p.x)}
+		c.plain = plainAnswer{status: status, buf: buf, large: large, header: refusalHeaders(&c.p.x)}
 		c.t.finish(&c.plain, reply)
 	default:
 		c.t.finish(nil, reply)

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/seed38e7925c/parley/jsonrpc"
@@ -45,9 +46,7 @@ func (h *Handler) finish(p *post, reply *jsonrpc.Message, status int) {
 	}
 	if p.accepts&acceptsJSON != 0 || status >= http.StatusBadRequest {
 		if s.answerPlain(nil) {
-			if c := challenges(&p.x); c != nil {
-				s.w.Header()[headerChallenge] = c
-			}
+			maps.Copy(s.w.Header(), refusalHeaders(&p.x))
 			h.answerJSON(s.w, status, reply)
 			return
 		}
