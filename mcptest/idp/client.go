@@ -126,8 +126,8 @@ func (p *Provider) clientDocument(ctx context.Context, id string) (*Client, *oau
 	if doc.AuthMethod == "" {
 		doc.AuthMethod = AuthNone
 	}
-	if doc.AuthMethod != AuthNone && doc.AuthMethod != AuthPrivateKeyJWT {
-		return nil, bad("%s: a document has no secret, so %s is of no use", id, doc.AuthMethod)
+	if (doc.AuthMethod != AuthNone && doc.AuthMethod != AuthPrivateKeyJWT) || !slices.Contains(p.opts.AuthMethods, doc.AuthMethod) {
+		return nil, bad("%s: the client cannot authenticate here by %s", id, doc.AuthMethod)
 	}
 	c, problem := doc.client()
 	if problem != nil {
@@ -204,17 +204,25 @@ func (p *Provider) authenticate(r *http.Request) (*Client, *oauthError) {
 	if problem != nil {
 		return nil, problem
 	}
-	ok := false
-	switch c.AuthMethod {
-	case AuthNone:
-		ok = secret == ""
-	case AuthBasic, AuthPost:
-		ok = same(secret, c.Secret)
-	}
-	if !ok {
+	if !p.proves(c, secret, basic) {
 		return nil, &oauthError{http.StatusUnauthorized, "invalid_client", printable("client " + id + " has to authenticate by " + c.AuthMethod + ", and rightly")}
 	}
 	return c, nil
+}
+
+// proves reports whether a secret is the client's, and came in a way that is taken here.
+func (p *Provider) proves(c *Client, secret string, basic bool) bool {
+	way := AuthPost
+	if basic {
+		way = AuthBasic
+	}
+	switch c.AuthMethod {
+	case AuthNone:
+		return secret == ""
+	case AuthBasic, AuthPost:
+		return slices.Contains(p.opts.AuthMethods, way) && same(secret, c.Secret)
+	}
+	return false
 }
 
 func same(a, b string) bool {

@@ -10,7 +10,8 @@ const GrantProfileIDJAG = "urn:ietf:params:oauth:grant-profile:id-jag"
 
 // metadata is one document for RFC 8414 and OpenID Connect Discovery.
 func (p *Provider) metadata() map[string]any {
-	methods := []string{AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT}
+	methods := p.opts.AuthMethods
+	secret := slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == AuthNone })
 	doc := map[string]any{
 		"issuer":                                                   p.opts.Issuer,
 		"authorization_endpoint":                                   p.url(Authorize),
@@ -26,7 +27,7 @@ func (p *Provider) metadata() map[string]any {
 		"code_challenge_methods_supported":                         []string{"S256"},
 		"token_endpoint_auth_methods_supported":                    methods,
 		"token_endpoint_auth_signing_alg_values_supported":         algorithms,
-		"introspection_endpoint_auth_methods_supported":            methods[1:],
+		"introspection_endpoint_auth_methods_supported":            secret,
 		"introspection_endpoint_auth_signing_alg_values_supported": algorithms,
 		"revocation_endpoint_auth_methods_supported":               methods,
 		"revocation_endpoint_auth_signing_alg_values_supported":    algorithms,

@@ -56,6 +56,8 @@ type Options struct {
 	// goes into User.Claims.
 	Pairwise bool
 
+	// AuthMethods are how clients may authenticate. Default: all of the constants.
+	AuthMethods []string
 	// NoRegistration: clients cannot register themselves (RFC 7591).
 	NoRegistration bool
 	// ClientDocuments fetches the metadata documents of clients whose id is an https URL. It decides what may be reached; redirects are
@@ -192,6 +194,9 @@ func (o *Options) defaults() {
 		if *d.ttl == 0 {
 			*d.ttl = d.def
 		}
+	}
+	if o.AuthMethods == nil {
+		o.AuthMethods = []string{AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT}
 	}
 	if o.Algorithm == "" {
 		o.Algorithm = string(jose.ES256)

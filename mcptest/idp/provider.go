@@ -169,6 +169,9 @@ func (p *Provider) AddClient(c *Client) error {
 	if added.AuthMethod != AuthNone && added.Secret == "" && len(added.Keys) == 0 {
 		return fmt.Errorf("idp: client %q has nothing to authenticate with by %s", c.ID, added.AuthMethod)
 	}
+	if !slices.Contains(p.opts.AuthMethods, added.AuthMethod) {
+		return fmt.Errorf("idp: client %q authenticates by %s, which Options.AuthMethods does not name", c.ID, added.AuthMethod)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clients.put(c.ID, &added, p.opts.Now().AddDate(10, 0, 0))

@@ -129,7 +129,7 @@ func (p *Provider) serveRegister(w http.ResponseWriter, r *http.Request) {
 	if m.AuthMethod == "" {
 		m.AuthMethod = AuthBasic
 	}
-	if !slices.Contains([]string{AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT}, m.AuthMethod) {
+	if !slices.Contains(p.opts.AuthMethods, m.AuthMethod) {
 		writeError(w, refuse("invalid_client_metadata", "token_endpoint_auth_method %q is not supported", m.AuthMethod))
 		return
 	}

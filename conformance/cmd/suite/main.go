@@ -1,5 +1,5 @@
-// Command suite runs the official conformance suite against the server and the client beside it and judges the results with package
-// audit. It prints one line a run,
+// Command suite runs the official conformance suite against the server and the client beside it, and against the authorization server
+// that this project tests with, and judges the results with package audit. It prints one line a run,
 //
 //	conformance ROLE REVISION scenarios P/T checks P/T
 //
@@ -95,6 +95,13 @@ func (r *runner) run(ctx context.Context) error {
 			if !ok {
 				failed = append(failed, role+" "+revision)
 			}
+		}
+		ok, err := r.authorization(ctx, revision, exp)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			failed = append(failed, "authorization "+revision)
 		}
 	}
 	if failed != nil {
@@ -224,6 +231,16 @@ func (r *runner) proveAudit(ctx context.Context, exp *expectations) error {
 			}
 			fmt.Printf("audit %s %s: all %d scenarios refused with nothing there\n", role, revision, len(all))
 		}
+		all, err := r.authorizationServer(ctx, revision, exp, &issuer{url: "http://127.0.0.1:9", kind: "nothing", port: 9})
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if all[i].OK() {
+				return fmt.Errorf("the audit lets authorization %s %s pass although nothing was there to be tested", revision, all[i].Name)
+			}
+		}
+		fmt.Printf("audit authorization %s: all %d scenarios refused with nothing there\n", revision, len(all))
 	}
 	return nil
 }

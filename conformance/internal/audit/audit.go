@@ -58,7 +58,7 @@ var hollow = map[string]bool{"wire-schema-valid": true}
 var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
 // Read judges every scenario below dir, the directory given to the suite with -o. Names are those of the suite ("auth/iss-supported");
-// the suite's prefix "server-" on directories of its server role is taken off. The result is sorted by name.
+// the suite's prefixes "server-" and "authorization-server-" on directories of those roles are taken off. The result is sorted by name.
 func Read(dir, role string, allowed Allowed) ([]Scenario, error) {
 	var all []Scenario
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -89,8 +89,11 @@ func scenarioName(dir, path, role string) (string, error) {
 		return "", err
 	}
 	name := stamp.ReplaceAllString(filepath.ToSlash(rel), "")
-	if role == "server" {
+	switch role {
+	case "server":
 		name = strings.TrimPrefix(name, "server-")
+	case "authorization":
+		name = strings.TrimPrefix(name, "authorization-server-")
 	}
 	return name, nil
 }
