@@ -7,7 +7,7 @@ FUZZTIME ?= 30s
 SOAKTIME ?= 10m
 export GO FUZZTIME
 
-.PHONY: help setup tools demo test test-unit test-modern race conformance interop check fmt lint vuln generate cover fuzz mutants soak bench bench-quick latest clean
+.PHONY: help setup system tools demo test test-unit test-modern race conformance browser interop check fmt lint vuln generate cover fuzz mutants soak bench bench-quick latest clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -23,7 +23,10 @@ demo: ## A host calls a tool, the server asks you, the tool finishes (--auto pla
 	@echo "demo: installs Go modules only"
 	@$(GO) run ./cmd/parley demo $(ARGS)
 
-test: test-unit race test-modern conformance ## Everything: unit, race, modern-only build, the official conformance suite
+test: system test-unit race test-modern conformance browser ## Everything: unit, race, modern-only build, the official suite, pages in a browser
+
+system: ## PostgreSQL and Chromium from the system's package manager, where they are missing
+	@scripts/system.sh
 
 test-unit: ## Unit tests of every module (needs Go alone)
 	@scripts/test.sh
@@ -36,6 +39,9 @@ race: ## Unit tests under the race detector, and proof that it is on
 
 conformance: ## The official conformance suite, both roles (needs Node.js; installs the pinned suite from npm)
 	@bash conformance/run.sh
+
+browser: system ## The pages that people see, in a headless Chromium (needs Node.js; installs the accessibility rules from npm)
+	@scripts/browser.sh
 
 interop: ## The matrix against other SDKs and published servers, on loopback (needs Node.js; installs the pinned peers from npm)
 	@bash interop/run.sh $(ARGS)

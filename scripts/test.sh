@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds, vets and tests every module with the given flags. Peers and suites (interop, bench) have targets of their own,
+# Builds, vets and tests every module with the given flags. Peers and suites (interop, bench, browser) have targets of their own,
 # and the tools are tested by make check. Skipped tests are listed; with CI set, one without a known reason is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ mkdir -p bin
 "$go" -C tools build -o ../bin/ ./testlog
 testlog=$PWD/bin/testlog
 for module in $(scripts/modules.sh); do
-	case $module in tools | interop | bench) continue ;; esac
+	case $module in tools | interop | bench | browser) continue ;; esac
 	echo "== $module: go build, vet, test $*"
 	(
 		cd "$module"
