@@ -29,11 +29,11 @@ func (t *Transport) authorize(ctx context.Context, d *Discovery, scopes []string
 	if d.Metadata.AuthorizationEndpoint == "" {
 		return nil, fmt.Errorf("mcpauth: the authorization server %q has no authorization_endpoint", d.Metadata.Issuer)
 	}
-	registered, err := t.redirectURIs(ctx, d.Metadata)
+	start, err := t.loginStart(ctx, d.Metadata)
 	if err != nil {
 		return nil, err
 	}
-	login, err := t.opts.Login(ctx, registered)
+	login, err := t.opts.Login(ctx, start)
 	if err != nil {
 		return nil, fmt.Errorf("mcpauth: preparing the login: %w", err)
 	}

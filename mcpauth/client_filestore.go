@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	lockPause       = 10 * time.Millisecond // between attempts at a lock that somebody holds
+	firstLockPause  = time.Millisecond // between attempts at a lock that somebody holds; growing
+	lastLockPause   = 20 * time.Millisecond
 	maxStoredRecord = 1 << 20
 )
 
@@ -159,7 +160,7 @@ func (s *fileStore) lock(ctx context.Context, key string) (unlock func(), err er
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for pause := firstLockPause; ; pause = min(2*pause, lastLockPause) {
 		ok, err := filelock.Try(f)
 		if err != nil {
 			_ = f.Close()
@@ -169,7 +170,7 @@ func (s *fileStore) lock(ctx context.Context, key string) (unlock func(), err er
 			return func() { _ = f.Close() }, nil // which ends the lock
 		}
 		select {
-		case <-time.After(lockPause):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			_ = f.Close()
 			return nil, fmt.Errorf("waiting for the lock of %s: %w", f.Name(), context.Cause(ctx))

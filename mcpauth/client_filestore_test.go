@@ -3,14 +3,10 @@ package mcpauth_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed38e7925c/parley/mcpauth"
@@ -132,57 +128,5 @@ func TestFileStoreWaitsForTheLock(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// Five processes share a store while each use needs a new token: no refresh token is presented twice, and nobody has to log in again.
-func TestCaseA02FiveProcesses(t *testing.T) {
-	const envDir, envURL, uses = "MCPAUTH_TEST_DIR", "MCPAUTH_TEST_URL", 8
-	if dir := os.Getenv(envDir); dir != "" {
-		tr := must(mcpauth.NewTransport(os.Getenv(envURL), nil, &mcpauth.ClientOptions{Store: must(mcpauth.NewFileStore(dir)), Login: mcpauth.FollowRedirect(nil, redirectURI)}))
-		for range uses {
-			if status, err := post(tr, os.Getenv(envURL)); err != nil || status != 200 {
-				t.Fatalf("status %d, error %v", status, err)
-			}
-		}
-		return
-	}
-	w := newWorld(t)
-	w.expires = 1e-9
-	w.accept = func(token string, _ *http.Request) int {
-		if strings.HasPrefix(token, "Bearer token-") {
-			return 200
-		}
-		return 401
-	}
-	w.answer = func(f url.Values) (int, string) {
-		if r := f.Get("refresh_token"); r != "" && r != fmt.Sprintf("refresh-%d", w.issued) {
-			return 400, `{"error":"invalid_grant","error_description":"used before"}`
-		}
-		return 0, ""
-	}
-	dir := filepath.Join(t.TempDir(), "s")
-	w.mustPost(w.transport(&mcpauth.ClientOptions{Store: must(mcpauth.NewFileStore(dir))}))
-	var wg sync.WaitGroup
-	for range 5 {
-		wg.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestCaseA02FiveProcesses$")
-			cmd.Env = append(os.Environ(), envDir+"="+dir, envURL+"="+w.url())
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
-	}
-	wg.Wait()
-	if n := w.asked("AS /authorize"); n != 1 {
-		t.Errorf("%d logins", n)
-	}
-	seen := map[string]bool{}
-	for _, f := range w.forms[1:] {
-		if r := f.Get("refresh_token"); seen[r] {
-			t.Errorf("%s was presented twice", r)
-		} else {
-			seen[r] = true
-		}
 	}
 }

@@ -26,8 +26,8 @@ func newSlowPerson() *slowPerson {
 	return &slowPerson{asked: make(chan struct{}, 10), agree: make(chan error, 10)}
 }
 
-func (p *slowPerson) login(ctx context.Context, registered []string) (mcpauth.Login, error) {
-	l, err := mcpauth.FollowRedirect(nil, redirectURI)(ctx, registered)
+func (p *slowPerson) login(ctx context.Context, start *mcpauth.LoginStart) (mcpauth.Login, error) {
+	l, err := mcpauth.FollowRedirect(nil, redirectURI)(ctx, start)
 	return &slowPerson{Login: l, asked: p.asked, agree: p.agree}, err
 }
 

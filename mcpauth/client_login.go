@@ -3,6 +3,8 @@ package mcpauth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -40,15 +42,27 @@ type Login interface {
 	Close() error
 }
 
-// A LoginFunc opens a Login. registered are the redirect URIs of earlier dynamic registrations, the last one first: using one of them
-// again saves another registration.
-type LoginFunc func(ctx context.Context, registered []string) (Login, error)
+// A LoginFunc opens a Login.
+type LoginFunc func(ctx context.Context, s *LoginStart) (Login, error)
+
+// A LoginStart is what is known before a login begins.
+type LoginStart struct {
+	// Issuer is the authorization server.
+	Issuer string
+	// Registers says that the client will register itself, so that any redirect URI will do. Otherwise it must be one that the client is
+	// registered with, or that its metadata document names.
+	Registers bool
+	// Registered are the redirect URIs of earlier dynamic registrations, the last one first: using one of them again saves another
+	// registration.
+	Registered []string
+}
 
 // LoopbackOptions tune [Loopback]. Nil and zero values mean the defaults.
 type LoopbackOptions struct {
 	// RedirectURI is where the answer comes back to: http on 127.0.0.1, [::1] or localhost, as it was registered or is published in the
 	// client metadata document ([ClientDocument]). Without a port any free one is used and put into it, those of earlier
-	// registrations first; authorization servers allow that (RFC 8252 section 7.3). Default "http://127.0.0.1/callback".
+	// registrations first; authorization servers allow that (RFC 8252 section 7.3). Default "http://127.0.0.1/callback", and a path of
+	// its own for each authorization server where the client registers itself: one that mixes logins up gets no code of another.
 	RedirectURI string
 	// Timeout bounds how long the person may take. Default 5 minutes.
 	Timeout time.Duration
@@ -68,20 +82,19 @@ func Loopback(o *LoopbackOptions) LoginFunc {
 	if o != nil {
 		opts = *o
 	}
-	opts.RedirectURI = cmp.Or(opts.RedirectURI, "http://127.0.0.1/callback")
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Minute)
 	if opts.Open == nil {
 		opts.Open = openBrowser
 	}
-	return func(ctx context.Context, registered []string) (Login, error) {
-		uri, err := url.Parse(opts.RedirectURI)
+	return func(ctx context.Context, start *LoginStart) (Login, error) {
+		uri, err := url.Parse(cmp.Or(opts.RedirectURI, start.redirectURI()))
 		if err != nil || uri.Scheme != "http" || !loopbackHost(uri.Hostname()) || uri.RawQuery != "" || uri.Fragment != "" || uri.User != nil {
 			return nil, fmt.Errorf("mcpauth: LoopbackOptions.RedirectURI: expected http on 127.0.0.1, [::1] or localhost, got %q", opts.RedirectURI)
 		}
 		if uri.Path == "" {
 			uri.Path = "/"
 		}
-		listeners, err := listenLoopback(ctx, uri, registered)
+		listeners, err := listenLoopback(ctx, uri, start.Registered)
 		if err != nil {
 			return nil, fmt.Errorf("mcpauth: listening for the callback: %w", err)
 		}
@@ -93,6 +106,16 @@ func Loopback(o *LoopbackOptions) LoginFunc {
 		}
 		return l, nil
 	}
+}
+
+// redirectURI is the default one.
+func (s *LoginStart) redirectURI() string {
+	const usual = "http://127.0.0.1/callback"
+	if !s.Registers {
+		return usual
+	}
+	sum := sha256.Sum256([]byte(s.Issuer))
+	return usual + "/" + hex.EncodeToString(sum[:8])
 }
 
 // listenLoopback listens where uri says, and puts the port into it if it has none.
@@ -260,7 +283,9 @@ func FollowRedirect(client *http.Client, redirectURI string) LoginFunc {
 		c = *client
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return func(context.Context, []string) (Login, error) { return &followLogin{client: &c, uri: redirectURI}, nil }
+	return func(context.Context, *LoginStart) (Login, error) {
+		return &followLogin{client: &c, uri: redirectURI}, nil
+	}
 }
 
 type followLogin struct {
@@ -299,7 +324,9 @@ func (l *followLogin) Authorize(ctx context.Context, r *LoginRequest) (url.Value
 // computer, and returns the address that the browser ended at, copied by hand; text that is no such address leads to another call, with
 // r.Problem, three times at most. The redirect URI must be one that the client is registered with; nothing listens there.
 func PasteCallback(redirectURI string, show func(ctx context.Context, r *LoginRequest) (callback string, err error)) LoginFunc {
-	return func(context.Context, []string) (Login, error) { return &pasteLogin{uri: redirectURI, show: show}, nil }
+	return func(context.Context, *LoginStart) (Login, error) {
+		return &pasteLogin{uri: redirectURI, show: show}, nil
+	}
 }
 
 type pasteLogin struct {

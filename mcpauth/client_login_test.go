@@ -60,7 +60,7 @@ func TestLoopback(t *testing.T) {
 	}
 	begin := mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: open})
 	var err error
-	if login, err = begin(t.Context(), nil); err != nil {
+	if login, err = begin(t.Context(), &mcpauth.LoginStart{}); err != nil {
 		t.Fatal(err)
 	}
 	if u, err := url.Parse(login.RedirectURI()); err != nil || u.Hostname() != "127.0.0.1" || u.Path != "/callback" {
@@ -74,10 +74,10 @@ func TestLoopback(t *testing.T) {
 	if err := login.Close(); err != nil {
 		t.Error(err)
 	}
-	if login, err = begin(t.Context(), []string{first}); err != nil || login.RedirectURI() != first {
+	if login, err = begin(t.Context(), &mcpauth.LoginStart{Registered: []string{first}}); err != nil || login.RedirectURI() != first {
 		t.Errorf("the port of the registration is not used again: %v", err)
 	}
-	second, err := begin(t.Context(), []string{first}) // taken: another one
+	second, err := begin(t.Context(), &mcpauth.LoginStart{Registered: []string{first}}) // taken: another one
 	if err != nil || second.RedirectURI() == first {
 		t.Errorf("error %v", err)
 	}
@@ -87,7 +87,7 @@ func TestLoopback(t *testing.T) {
 
 func TestLoopbackWithoutAnswer(t *testing.T) {
 	nothing := func(context.Context, *mcpauth.LoginRequest) error { return nil }
-	login, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: nothing, Timeout: time.Millisecond})(t.Context(), nil)
+	login, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: nothing, Timeout: time.Millisecond})(t.Context(), &mcpauth.LoginStart{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestCaseA12LoopbackAgreesWithTheDocument(t *testing.T) {
 			return nil
 		}
 		var err error
-		if login, err = mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri, Open: open})(t.Context(), []string{"http://127.0.0.1:1/other", "http://localhost:1/cb"}); err != nil {
+		if login, err = mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri, Open: open})(t.Context(), &mcpauth.LoginStart{Registered: []string{"http://127.0.0.1:1/other", "http://localhost:1/cb"}}); err != nil {
 			if strings.Contains(uri, "::1") {
 				t.Skipf("no IPv6 here: %v", err)
 			}
@@ -179,7 +179,7 @@ func TestCaseA12LoopbackAgreesWithTheDocument(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 		fixed := login.RedirectURI()
-		if _, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: fixed})(t.Context(), nil); err == nil {
+		if _, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: fixed})(t.Context(), &mcpauth.LoginStart{}); err == nil {
 			t.Errorf("%s: a port that is taken was replaced, although the redirect URI names it", fixed)
 		}
 		if err := login.Close(); err != nil {
@@ -187,7 +187,7 @@ func TestCaseA12LoopbackAgreesWithTheDocument(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{"https://127.0.0.1/cb", "http://host.test/cb", "http://127.0.0.1/cb?x=1", "http://u@127.0.0.1/cb", "://", "http://localhost.evil.test/cb"} {
-		if _, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri})(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "expected") {
+		if _, err := mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri})(t.Context(), &mcpauth.LoginStart{}); err == nil || !strings.Contains(err.Error(), "expected") {
 			t.Errorf("%s: error %v", uri, err)
 		}
 	}

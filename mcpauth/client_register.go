@@ -58,14 +58,19 @@ func (t *Transport) registered(ctx context.Context, m *Metadata) ([]*Registratio
 	return slices.DeleteFunc(list.All, func(r *Registration) bool { return !r.usable(m, t.now()) }), nil
 }
 
-// redirectURIs are those of the dynamic registrations.
-func (t *Transport) redirectURIs(ctx context.Context, m *Metadata) ([]string, error) {
-	all, err := t.registered(ctx, m)
-	var uris []string
-	for _, r := range all {
-		uris = append(uris, r.RedirectURI)
+// loginStart says how the client will be known.
+func (t *Transport) loginStart(ctx context.Context, m *Metadata) (*LoginStart, error) {
+	s := &LoginStart{Issuer: m.Issuer}
+	known, err := t.preregistered(ctx, m.Issuer)
+	if err != nil || known != nil || m.ClientIDDocuments && t.opts.ClientMetadataURL != "" {
+		return s, err
 	}
-	return uris, err
+	all, err := t.registered(ctx, m)
+	for _, r := range all {
+		s.Registered = append(s.Registered, r.RedirectURI)
+	}
+	s.Registers = true
+	return s, err
 }
 
 // changeList changes the record of the dynamic registrations at an issuer.

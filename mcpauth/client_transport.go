@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -20,6 +19,9 @@ import (
 
 // maxAttempts bounds how often one request leads to a new token.
 const maxAttempts = 3
+
+// maxSteps bounds how many sets of scopes one server can have a person asked for.
+const maxSteps = 16
 
 // ClientOptions tune a [Transport]. Nil and zero values mean the defaults.
 type ClientOptions struct {
@@ -99,8 +101,8 @@ type Transport struct {
 	mu      sync.Mutex
 	flight  *flight
 	closed  bool
-	refused map[string]error // by scopes: what the person declined
-	steps   map[string]int   // by scopes: how often they were asked for
+	refused map[bool]error // what the person declined: a login (false), more scope (true)
+	steps   map[string]int // by scopes: how often they were asked for
 }
 
 // NewTransport returns a Transport for the MCP server at a URL. A nil base means a clone of [http.DefaultTransport].
@@ -109,7 +111,7 @@ func NewTransport(serverURL string, base http.RoundTripper, o *ClientOptions) (*
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
 		return nil, errors.New("mcpauth: NewTransport: the server's URL must begin with http:// or https://, name a host and no user")
 	}
-	t := &Transport{base: base, server: u, refused: map[string]error{}, steps: map[string]int{}}
+	t := &Transport{base: base, server: u, refused: map[bool]error{}, steps: map[string]int{}}
 	if o != nil {
 		t.opts = *o
 	}
@@ -221,8 +223,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 		discard(resp)
-		anew := resp.StatusCode == http.StatusForbidden || x.attempts > 1
-		if err := t.obtain(req.Context(), ch, x.cred, anew); err != nil {
+		step := resp.StatusCode == http.StatusForbidden
+		if err := t.obtain(req.Context(), &need{challenge: ch, refused: x.cred, step: step && x.cred != nil, anew: step || x.attempts > 1}); err != nil {
 			closeBody(x.body)
 			return nil, err
 		}
@@ -301,7 +303,7 @@ func (t *Transport) mayStep(scopes []string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := strings.Join(scopes, " ")
-	if t.steps[key] >= maxAttempts-1 || len(t.steps) > 64 {
+	if t.steps[key] >= maxAttempts-1 || len(t.steps) > maxSteps {
 		return false
 	}
 	t.steps[key]++
@@ -405,71 +407,4 @@ func (t *Transport) loadOnce(ctx context.Context) error {
 	t.cred.CompareAndSwap(nil, c)
 	t.loaded.Store(true)
 	return nil
-}
-
-// obtain gets a token in the place of one that was refused: anew, or one that is there or can be renewed.
-func (t *Transport) obtain(ctx context.Context, ch *Challenge, refused *credential, anew bool) error {
-	return t.alone(ctx, refused, func(ctx context.Context) error {
-		if now := t.cred.Load(); now != refused {
-			return nil
-		}
-		d, err := t.discover(ctx, ch)
-		if err != nil {
-			return err
-		}
-		if !anew {
-			if done, err := t.reuse(ctx, d, refused); done || err != nil {
-				return err
-			}
-		}
-		return t.login(ctx, d, t.wanted(d, ch, refused))
-	})
-}
-
-// reuse takes what the store has for what was discovered, or renews the token that was refused. It reports whether that is a new token.
-func (t *Transport) reuse(ctx context.Context, d *Discovery, refused *credential) (bool, error) {
-	have, err := t.storedFor(ctx, d.Metadata.Issuer, d.Resource)
-	if err != nil {
-		return false, err
-	}
-	if have == nil {
-		return false, nil
-	}
-	if (refused == nil || have.AccessToken != refused.AccessToken) && !have.expired(t.now()) {
-		return true, t.adopt(ctx, have)
-	}
-	if have.RefreshToken == "" || have.TokenEndpoint != d.Metadata.TokenEndpoint {
-		return false, nil // a refresh token goes nowhere else than where it came from
-	}
-	err = t.renew(ctx, have)
-	if err != nil && definite(err) {
-		t.log.Info("mcpauth: the token cannot be renewed, a new login is needed", "err", err)
-		return false, nil
-	}
-	return true, err
-}
-
-// login gets a new token by the grant, or from the person, who is not asked twice for what was declined.
-func (t *Transport) login(ctx context.Context, d *Discovery, scopes []string) error {
-	key := strings.Join(scopes, " ")
-	t.mu.Lock()
-	declined := t.refused[key]
-	t.mu.Unlock()
-	if declined != nil {
-		return declined
-	}
-	get := t.authorize
-	if t.opts.Grant != nil {
-		get = t.granted
-	}
-	c, err := get(ctx, d, scopes)
-	if err != nil {
-		if errors.Is(err, ErrLoginDeclined) {
-			t.mu.Lock()
-			t.refused[key] = fmt.Errorf("%w (asked before; not asked again)", err)
-			t.mu.Unlock()
-		}
-		return err
-	}
-	return t.keep(ctx, c)
 }

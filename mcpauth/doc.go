@@ -23,7 +23,7 @@
 // if it comes from the authorization server that was asked, and nothing is sent to addresses inside somebody's network unless the host
 // allows it. Credentials are kept by issuer and resource.
 //
-//   - client_transport.go, client_flight.go: the transport and its options; one attempt to get a token, which all requests share
+//   - client_transport.go, client_flight.go, client_obtain.go: the transport and its options; one attempt to get a token, which all share
 //   - client_challenge.go: WWW-Authenticate
 //   - client_discover.go, client_fetch.go, client_proxy.go: metadata, and how it is fetched
 //   - client_register.go, client_document.go, client_authorize.go, client_login.go: becoming known, and logging in
