@@ -182,6 +182,9 @@ func (c *Call) visitRequired(ctx context.Context, run *askRun) error {
 	for _, q := range pending {
 		data.Elicitations = append(data.Elicitations, &ElicitParams{Mode: ElicitURL, Message: q.Message, URL: q.URL, ElicitationID: q.id})
 		st.Asked.set(q.Key, askedQuestion{run.digest(q.Key), q.id})
+		if s := c.lastingSession(); s != nil && c.rev.Rules().Elicitation.CompleteNotice {
+			run.rt.urls.add(q.id, s) // it can be told, on a stream of its own
+		}
 	}
 	if err := c.rememberHandshake(ctx, run); err != nil {
 		return err

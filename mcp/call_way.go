@@ -53,10 +53,5 @@ func (c *Call) FlowKept() bool {
 	return c.hasChannel() || c.remembersHandshake()
 }
 
-// CompleteElicitation is [Server.CompleteElicitation] of the server that serves the call. It does nothing for scripted calls.
-func (c *Call) CompleteElicitation(id string) (sent bool, err error) {
-	if c.server == nil {
-		return false, nil
-	}
-	return c.server.CompleteElicitation(id)
-}
+// Server returns the server that serves the call, nil for scripted calls.
+func (c *Call) Server() *Server { return c.server }

@@ -1,0 +1,75 @@
+package connect
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// CookieIdentity is an identity for tests: whoever a cookie says that they are. It plays a hosted one, or with Local set one without links.
+type CookieIdentity struct{ Unlinked bool }
+
+func (c CookieIdentity) open(d *Desk) (identity, error) { return &cookieIdentity{d, c}, nil }
+
+type cookieIdentity struct {
+	desk *Desk
+	o    CookieIdentity
+}
+
+// TestCookie holds the subject, a colon and the name of the session.
+const TestCookie = "who"
+
+// TestIssuer is the issuer of everybody.
+const TestIssuer = "https://login.test"
+
+func (c *cookieIdentity) caller(call *mcp.Call) (Person, string, error) { return c.desk.verified(call) }
+func (c *cookieIdentity) prepare(*interaction) error                    { return nil }
+func (c *cookieIdentity) message(_ *interaction, text string) string    { return text }
+func (c *cookieIdentity) hosted() bool                                  { return !c.o.Unlinked }
+
+func (c *cookieIdentity) who(r *http.Request, _ *interaction) (*visitor, error) {
+	cookie, err := r.Cookie(TestCookie)
+	if err != nil {
+		return nil, nil
+	}
+	subject, session, _ := strings.Cut(cookie.Value, ":")
+	return &visitor{Person: Person{Issuer: TestIssuer, Subject: subject}, session: session}, nil
+}
+
+func (c *cookieIdentity) signIn(w http.ResponseWriter, _ *http.Request, _ *interaction, back string) {
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write([]byte("sign in, then back to " + back))
+}
+
+func (c *cookieIdentity) signOut(w http.ResponseWriter, _ *http.Request) error {
+	http.SetCookie(w, &http.Cookie{Name: TestCookie, MaxAge: -1, Path: "/"})
+	return nil
+}
+
+func (c *cookieIdentity) routes(*http.ServeMux, string) {}
+
+// Waiting returns how many waits there are in a desk.
+func (d *Desk) Waiting() int {
+	d.hub.mu.Lock()
+	defer d.hub.mu.Unlock()
+	n := 0
+	for _, all := range d.hub.byID {
+		n += len(all)
+	}
+	return n
+}
+
+// Statuses of interactions, for tests that look into the store.
+const (
+	StatusDeclined = statusDeclined
+	StatusUnknown  = statusUnknown
+	StatusRunning  = statusRunning
+)
+
+// Kinds of rows, for tests that look into the store.
+const (
+	RowInteraction = rowInteraction
+	RowCredential  = rowCredential
+	RowAudit       = rowAudit
+)

@@ -1,0 +1,405 @@
+package connect_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed38e7925c/parley/connect"
+	"github.com/seed38e7925c/parley/connect/storetest"
+	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcphttp"
+)
+
+// patience is how long anything may take that must happen.
+const patience = 20 * time.Second
+
+// A world is a server with its desk, on one replica or several, behind one address.
+type world struct {
+	t        *testing.T
+	url      string
+	store    connect.Store
+	replicas []*replica
+	next     atomic.Int64
+	logs     *safeBuffer
+}
+
+// A replica is one process.
+type replica struct {
+	desk *connect.Desk
+	http http.Handler
+	key  *connect.SecretSource
+	page *connect.PageSource
+	pays *atomic.Int64 // how often the pay tool's action ran
+}
+
+// worldOptions change a world.
+type worldOptions struct {
+	replicas  int
+	store     connect.Store                              // the default is in memory
+	wrap      func(i int, s connect.Store) connect.Store // what replica i sees of the store
+	desk      func(*connect.Options)
+	secret    func(*connect.SecretSpec)
+	page      func(*connect.PageSpec)
+	tools     func(srv *mcp.Server, r *replica)
+	ask       mcp.AskOptions
+	stateless bool
+}
+
+// newWorld starts one.
+func newWorld(t *testing.T, o *worldOptions) *world {
+	t.Helper()
+	if o == nil {
+		o = &worldOptions{}
+	}
+	w := &world{t: t, store: o.store, logs: &safeBuffer{}}
+	if w.store == nil {
+		w.store = storetest.NewMemory()
+	}
+	ts := httptest.NewServer(http.HandlerFunc(w.serve))
+	w.url = ts.URL
+	t.Cleanup(func() {
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	if o.ask.Keys == nil {
+		ring, err := mcp.KeyRingOf(mcp.NewKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.ask.Keys = ring
+	}
+	keys := connect.KeysFromFile(filepath.Join(t.TempDir(), "keys"))
+	for i := range max(1, o.replicas) {
+		store := w.store
+		if o.wrap != nil {
+			store = o.wrap(i, store)
+		}
+		w.replicas = append(w.replicas, w.newReplica(o, store, keys))
+	}
+	return w
+}
+
+func (w *world) newReplica(o *worldOptions, store connect.Store, keys *connect.Keys) *replica {
+	t := w.t
+	log := slog.New(slog.NewTextHandler(io.MultiWriter(w.logs, t.Output()), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	opts := &connect.Options{
+		ServerName: "Travel desk", BaseURL: w.url + "/connect/", Store: store, Keys: keys, Identity: connect.CookieIdentity{}, Logger: log,
+	}
+	if o.desk != nil {
+		o.desk(opts)
+	}
+	desk, err := connect.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := desk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &replica{desk: desk, pays: &atomic.Int64{}}
+	secret := &connect.SecretSpec{Name: "maps", Title: "Maps API key", Validate: tryKey}
+	if o.secret != nil {
+		o.secret(secret)
+	}
+	r.key = desk.Secret(secret)
+	if o.page != nil {
+		spec := &connect.PageSpec{Name: "payment", Title: "Payment"}
+		o.page(spec)
+		r.page = desk.Page(spec)
+	}
+	ask := o.ask
+	srv := mcp.NewServer("travel", "1", &mcp.ServerOptions{Ask: &ask, Logger: log})
+	addTools(srv, r)
+	if o.tools != nil {
+		o.tools(srv, r)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", mcphttp.NewHandler(srv, &mcphttp.Options{
+		Authenticate: bearer, Logger: log, Sessions: &mcphttp.SessionOptions{Stateless: o.stateless, Keys: ask.Keys},
+	}))
+	mux.Handle("/connect/", desk)
+	r.http = mux
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := srv.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// serve hands each request to the next replica.
+func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
+	n := w.next.Add(1)
+	w.replicas[int(n)%len(w.replicas)].http.ServeHTTP(rw, r)
+}
+
+// tryKey accepts keys that begin with mk_.
+func tryKey(_ context.Context, v connect.Value) error {
+	if !strings.HasPrefix(v.Reveal(), "mk_") {
+		return connect.Refuse("keys begin with mk_, and %q does not", v.Reveal())
+	}
+	return nil
+}
+
+// bearer takes the subject, a slash and the client for a token.
+func bearer(r *http.Request) (*mcp.Principal, error) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return nil, nil
+	}
+	subject, client, _ := strings.Cut(token, "/")
+	return &mcp.Principal{Issuer: connect.TestIssuer, Subject: subject, ClientID: client, Person: client != "robot"}, nil
+}
+
+type where struct {
+	Text string `json:"text"`
+}
+
+type pay struct {
+	Amount int `json:"amount"`
+}
+
+// addTools adds a tool for each kind.
+func addTools(srv *mcp.Server, r *replica) {
+	mcp.AddTool(srv, &mcp.Tool{Name: "geocode", Asks: r.desk.Asks("maps")}, func(ctx context.Context, call *mcp.Call, in where) (where, error) {
+		v, err := r.key.Get(ctx, call)
+		if err != nil {
+			return where{}, err
+		}
+		return where{Text: in.Text + " with a key of " + strings.Repeat("x", len(v.Reveal()))}, nil
+	})
+	mcp.AddTool(srv, &mcp.Tool{Name: "pay"}, func(ctx context.Context, call *mcp.Call, in pay) (where, error) {
+		return connect.Do(ctx, r.desk, call, payment(in.Amount), func(a connect.Approved) (where, error) {
+			r.pays.Add(1)
+			return where{Text: a.Action.Details[0].Value + " paid, " + a.By.Subject + ", " + a.IdempotencyKey}, nil
+		})
+	})
+}
+
+func payment(amount int) connect.Action {
+	return connect.Action{Title: "Pay Rail AG", Details: []connect.Detail{{Label: "Amount", Value: strings.Repeat("I", amount) + " EUR"}}}
+}
+
+// paid is how often the action of the pay tool ran, on all replicas.
+func (w *world) paid() int64 {
+	var n int64
+	for _, r := range w.replicas {
+		n += r.pays.Load()
+	}
+	return n
+}
+
+// client connects a client of somebody.
+func (w *world) client(token string, rev mcp.Revision, person *mcp.Interactor) *mcp.Client {
+	w.t.Helper()
+	c, err := mcp.Connect(w.t.Context(), mcphttp.Dial(w.url+"/mcp", &mcphttp.DialOptions{
+		Header: http.Header{"Authorization": {"Bearer " + token}}, CloseTimeout: patience,
+	}), &mcp.ClientOptions{Info: &mcp.Implementation{Name: "Desk Assistant", Version: "1"}, Revisions: []mcp.Revision{rev}, Interactor: person})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// eras are the revisions that have pages.
+func eras(t *testing.T, test func(t *testing.T, rev mcp.Revision)) {
+	for _, rev := range []mcp.Revision{mcp.Revision20251125, mcp.Revision20260728} {
+		if !slices.Contains(revisions(), rev) {
+			continue // this build leaves it out
+		}
+		t.Run(rev.String(), func(t *testing.T) { test(t, rev) })
+	}
+}
+
+// accept returns an interactor that says yes to every page, and hands its address on.
+func accept(visit func(url string)) *mcp.Interactor {
+	return &mcp.Interactor{Open: func(_ context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
+		visit(q.URL)
+		return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+	}}
+}
+
+// links returns an interactor that says yes, and a channel of the addresses.
+func links() (*mcp.Interactor, chan string) {
+	ch := make(chan string, 100)
+	return accept(func(url string) { ch <- url }), ch
+}
+
+// outcome is how a call has ended.
+type outcome struct {
+	res where
+	err error
+}
+
+// call makes a call in the background.
+func call(t *testing.T, c *mcp.Client, tool string, args any) chan outcome {
+	done := make(chan outcome, 1)
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		res, err := mcp.CallTool[where](ctx, c, tool, args)
+		done <- outcome{res, err}
+	})
+	t.Cleanup(wg.Wait)
+	return done
+}
+
+// get waits for what a channel has.
+func get[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing has happened")
+	}
+	panic("unreachable")
+}
+
+// A browser is somebody's.
+type browser struct {
+	t    *testing.T
+	http *http.Client
+	base *url.URL
+	seen *safeBuffer // everything that it was ever sent
+}
+
+// browser makes one in which somebody has signed in; nobody for "".
+func (w *world) browser(subject string) *browser {
+	w.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	base, err := url.Parse(w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b := &browser{t: w.t, base: base, seen: &safeBuffer{}, http: &http.Client{Jar: jar}}
+	if subject != "" {
+		jar.SetCookies(base, []*http.Cookie{{Name: connect.TestCookie, Value: subject + ":s1-" + subject, Path: "/"}})
+	}
+	return b
+}
+
+// A page is what a browser was sent.
+type page struct {
+	status int
+	url    *url.URL // after redirects
+	header http.Header
+	body   string
+}
+
+var token = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
+
+// csrf returns the token of the page's first form.
+func (p *page) csrf() string {
+	m := token.FindStringSubmatch(p.body)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+func (b *browser) do(req *http.Request) *page {
+	b.t.Helper()
+	res, err := b.http.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	p := &page{res.StatusCode, res.Request.URL, res.Header, string(body)}
+	_ = res.Header.Write(b.seen)
+	_, _ = b.seen.Write([]byte(p.url.String() + "\n" + p.body))
+	return p
+}
+
+// open loads a page.
+func (b *browser) open(address string) *page {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.do(req)
+}
+
+// post sends a form, as browsers do: with its origin.
+func (b *browser) post(address string, form url.Values, header ...string) *page {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", b.base.Scheme+"://"+b.base.Host)
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	return b.do(req)
+}
+
+// fill loads a page and answers it; do is submit or decline.
+func (b *browser) fill(address, do string, fields ...string) *page {
+	b.t.Helper()
+	p := b.open(address)
+	if p.status != http.StatusOK {
+		b.t.Fatalf("status %d: %s", p.status, p.body)
+	}
+	form := url.Values{"csrf": {p.csrf()}, "do": {do}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return b.post(address, form)
+}
+
+// safeBuffer is a buffer for several goroutines.
+type safeBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// rows returns the rows of a kind.
+func (w *world) rows(kind string) []*connect.Row {
+	w.t.Helper()
+	rows, err := w.store.Find(w.t.Context(), &connect.Query{Kind: kind, Limit: 1000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rows
+}
