@@ -3,6 +3,7 @@ package form
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -33,6 +34,11 @@ func (f *Form) Check(content json.RawMessage) error {
 // Normalize is Check, except that fields that were not asked are dropped rather than refused; it returns the answer with the defaults of
 // optional fields that were not answered. Required fields are never filled in: what a person must say is not invented.
 func (f *Form) Normalize(content json.RawMessage) (json.RawMessage, error) {
+	return f.normalize(make([]byte, 0, len(content)+16), content)
+}
+
+// normalize is Normalize into dst.
+func (f *Form) normalize(dst []byte, content json.RawMessage) (json.RawMessage, error) {
 	content, err := answer(content)
 	if err != nil {
 		return nil, err
@@ -41,7 +47,7 @@ func (f *Form) Normalize(content json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Normalize(content)
+	return r.AppendNormal(dst, content)
 }
 
 // Check judges a single answer, without coercion. The error is a *ValidationError whose paths start at the value.
@@ -99,10 +105,21 @@ func Decode[T any](content json.RawMessage) (T, error) {
 	if err != nil {
 		return v, err
 	}
-	content, err = f.Normalize(content)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	content, err = f.normalize((*buf)[:0], content)
 	if err != nil {
 		return v, err
 	}
-	err = schema.For[T]().Decode(content, &v)
+	if cap(content) <= maxKept {
+		*buf = content
+	}
+	err = schema.DecodeAs(content, &v)
 	return v, err
 }
+
+// maxKept is the size beyond which a buffer is not kept.
+const maxKept = 16 << 10
+
+// buffers are for answers that nobody keeps.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}

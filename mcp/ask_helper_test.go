@@ -68,9 +68,16 @@ func (d *desk) serveContext(ctx context.Context, r round, handler func(ctx conte
 	}
 	c := newScriptedCall(&r.CallOptions, d.rt, r.State, nil)
 	if r.Answers != "" {
-		c.exchange.params.members[paramInputResponses] = json.RawMessage(r.Answers)
+		c.exchange.params.set(paramInputResponses, r.Answers)
 	}
 	return c.asked(ctx, r.Asks, func(ctx context.Context) (any, error) { return handler(ctx, c) })
+}
+
+// set replaces a member by text that came in its place.
+func (p *requestParams) set(k param, text string) {
+	from := len(p.raw)
+	p.raw = append(p.raw[:from:from], text...)
+	p.members[k] = span{uint32(from), uint32(len(p.raw))}
 }
 
 // input insists on an InputRequiredResult that asks for exactly keys.

@@ -25,8 +25,11 @@ const maxAskWindows = 100_000
 
 // take counts n questions of the call, or refuses them.
 func (l *askLimiter) take(c *Call, n int) error {
+	if l.perMinute < 0 || n == 0 {
+		return nil
+	}
 	key, known := c.caller()
-	if l.perMinute < 0 || !known || n == 0 {
+	if !known {
 		return nil
 	}
 	now := time.Now()
@@ -68,17 +71,19 @@ func (l *askLimiter) sweep(now time.Time) {
 
 // caller names who is asked, and by what; known is false for callers that cannot be told apart.
 func (c *Call) caller() (key string, known bool) {
-	what := string(appendPart(appendPart(nil, c.method), c.name))
+	var who string
 	switch {
 	case c.principal != nil:
 		p := c.principal
-		return "p" + string(appendPart(appendPart(appendPart(nil, p.Issuer), p.Subject), p.ClientID)) + what, true
+		who = "p" + string(appendPart(appendPart(appendPart(nil, p.Issuer), p.Subject), p.ClientID))
 	case c.exchange == nil:
 		return "", false
 	case c.lastingSession() != nil:
-		return fmt.Sprintf("s%p", c.lastingSession()) + what, true
+		who = fmt.Sprintf("s%p", c.lastingSession())
 	case c.exchange.Headers == nil && c.exchange.Session == nil:
-		return "c" + what, true // a stream: one client, one person
+		who = "c" // a stream: one client, one person
+	default:
+		return "", false
 	}
-	return "", false
+	return who + string(appendPart(appendPart(nil, c.method), c.name)), true
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/internal/schema"
 )
 
 // This file asks by the result of the request (2026-07-28, basic/patterns/mrtr): what is known is answered, what is not goes out
@@ -56,6 +60,8 @@ type pendingQuestion struct {
 	*Question
 	problem error
 	id      string // elicitationId, where there is one
+	method  string // as it goes out
+	params  json.RawMessage
 }
 
 // known finds the answer to a question: one that was remembered, or one that this request brings. problem tells why an answer that
@@ -113,7 +119,7 @@ func readElicitResult(raw json.RawMessage) (said elicitReply, err error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return said, errElicitResult
 	}
-	wrong := eachMember(raw, func(name, value []byte) {
+	object := schema.EachMember(raw, func(name, value []byte) { // it came in a message, so it is JSON
 		switch string(name) {
 		case "action":
 			text, state := stringOf(value)
@@ -129,7 +135,10 @@ func readElicitResult(raw json.RawMessage) (said elicitReply, err error) {
 			}
 		}
 	})
-	return said, errors.Join(wrong, err)
+	if !object {
+		return said, errElicitResult
+	}
+	return said, err
 }
 
 // noteReworded notices a question that went out in the last round, came back without an answer, and now says something else.
@@ -163,7 +172,7 @@ func (c *Call) resume(ctx context.Context) (*storedOutcome, error) {
 		c.startRun().answers = responses
 		return nil, nil // a first call that brings answers along
 	}
-	run := c.startRunWith(&flowState{})
+	run := c.startRunWith(nil) // until it is known
 	run.answers = responses
 	st, stored, err := run.rt.redeem(ctx, c, run, text)
 	if err != nil {
@@ -220,23 +229,28 @@ func (c *Call) inputResponses() (byKey[json.RawMessage], error) {
 		return nil, invalidParams("inputResponses must be an object")
 	}
 	var responses byKey[json.RawMessage]
-	err := eachMember(raw, func(name, value []byte) { // there may be very many
+	object := schema.EachMember(raw, func(name, value []byte) { // there may be very many
 		responses = append(responses, keyed[json.RawMessage]{string(name), value})
 	})
-	if err != nil {
+	if !object {
 		return nil, invalidParams("inputResponses must be an object of results by key")
 	}
 	return responses, nil
 }
 
-// requestState reads the state that the request brings; the empty string is one.
-func (c *Call) requestState() (text string, has bool, err error) {
+// requestState reads the state that the request brings; the empty text is one. It remains part of the request.
+func (c *Call) requestState() (text []byte, has bool, err error) {
 	raw := c.param(paramRequestState)
-	if len(raw) == 0 {
-		return "", false, nil
+	switch {
+	case len(raw) == 0:
+		return nil, false, nil
+	case raw[0] != '"':
+		return nil, false, invalidParams("requestState must be a string")
+	case bytes.IndexByte(raw, '\\') < 0:
+		return raw[1 : len(raw)-1], true, nil
 	}
-	if err := unmarshalJSON(raw, &text); err != nil || raw[0] != '"' {
-		return "", false, invalidParams("requestState must be a string")
+	if text, err = jsontext.AppendUnquote(nil, raw); err != nil {
+		return nil, false, invalidParams("requestState must be a string")
 	}
 	return text, true, nil
 }
@@ -246,14 +260,14 @@ func (c *Call) param(p param) json.RawMessage {
 	if c.exchange == nil {
 		return nil
 	}
-	return c.exchange.params.members[p]
+	return c.exchange.params.member(p)
 }
 
 // arguments returns the arguments of the request as they came.
 func (c *Call) arguments() json.RawMessage { return c.param(paramArguments) }
 
 // inputRequired builds the result that puts the pending questions.
-func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredResult, error) {
+func (c *Call) inputRequired(ctx context.Context, run *askRun) (any, error) {
 	st := run.state
 	if len(run.pending) > 0 {
 		st.Round++
@@ -266,23 +280,62 @@ func (c *Call) inputRequired(ctx context.Context, run *askRun) (*InputRequiredRe
 	if err := run.rt.limit.take(c, len(run.pending)); err != nil {
 		return nil, err
 	}
-	requests := make(InputRequests, len(run.pending))
-	order := make([]string, 0, len(run.pending))
-	st.Asked = make(byKey[askedQuestion], 0, len(run.pending))
-	for _, q := range run.pending {
-		method, params, err := c.wording(q.Question, q.problem, "")
-		if err != nil {
+	st.Asked = make(byKey[askedQuestion], len(run.pending))
+	for i, q := range run.pending {
+		var err error
+		if q.method, q.params, err = c.wording(q.Question, q.problem, ""); err != nil {
 			return nil, fmt.Errorf("mcp: question %q: %w", q.Key, err)
 		}
-		requests[q.Key] = InputRequest{Method: method, Params: params}
-		st.Asked.set(q.Key, askedQuestion{Digest: run.digest(q.Key)})
-		order = append(order, q.Key)
+		st.Asked[i] = keyed[askedQuestion]{q.Key, askedQuestion{Digest: run.digest(q.Key)}}
 	}
-	sealed, err := run.rt.sealRound(ctx, c, run)
+	if c.looksAtResult(run) {
+		return c.inputResult(ctx, run)
+	}
+	return c.inputEncoded(ctx, run)
+}
+
+// looksAtResult reports whether anybody but the encoder sees the result.
+func (c *Call) looksAtResult(run *askRun) bool {
+	return c.server == nil || run.claim != nil || len(c.server.chain.Load().mws) > 0
+}
+
+// inputResult makes the result for those who want to look at it.
+func (c *Call) inputResult(ctx context.Context, run *askRun) (*InputRequiredResult, error) {
+	r := &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: make(InputRequests, len(run.pending))}
+	for _, q := range run.pending {
+		r.InputRequests[q.Key] = InputRequest{Method: q.method, Params: q.params}
+		r.order = append(r.order, q.Key)
+	}
+	sealed, err := run.rt.sealRound(ctx, c, run, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &InputRequiredResult{ResultType: ResultInputRequired, InputRequests: requests, RequestState: &sealed, order: order}, nil
+	state := string(sealed)
+	r.RequestState = &state
+	return r, nil
+}
+
+// encodedInput is an encoded InputRequiredResult.
+type encodedInput []byte
+
+// inputEncoded makes the same result as bytes.
+func (c *Call) inputEncoded(ctx context.Context, run *askRun) (encodedInput, error) {
+	size := 512
+	for _, q := range run.pending {
+		size += len(q.Key) + len(q.method) + len(q.params) + 32
+	}
+	dst := append(make([]byte, 0, size), `{"inputRequests":{`...)
+	for i, q := range run.pending {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendInputRequest(dst, q.Key, InputRequest{Method: q.method, Params: q.params})
+	}
+	dst, err := run.rt.sealRound(ctx, c, run, append(dst, `},"requestState":"`...))
+	if err != nil {
+		return nil, err
+	}
+	return c.server.appendInputStamp(append(dst, `",`...)), nil
 }
 
 // bounds refuses a round too many.
@@ -302,29 +355,29 @@ func (r *askRun) bounds(c *Call) error {
 	}
 }
 
-// sealRound seals the state of the round that begins now. What is too large to travel goes to the store.
-func (r *askRuntime) sealRound(ctx context.Context, c *Call, run *askRun) (string, error) {
+// sealRound seals the state of the round that begins now and appends it. What is too large to travel goes to the store.
+func (r *askRuntime) sealRound(ctx context.Context, c *Call, run *askRun, dst []byte) ([]byte, error) {
 	r.noteKeys()
 	st := run.state
 	b, err := run.bound(c)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	expires := time.Now().Add(r.lifetime)
 	st.RoundID, st.Expires, st.Stored = randomName(), expires.Unix(), ""
-	sealed, fits, err := r.seal(b, st)
+	sealed, fits, err := r.seal(dst, b, st)
 	if err != nil || fits {
 		return sealed, err
 	}
 	if r.store == nil {
-		return "", fmt.Errorf("mcp: the state of %s %q is larger than %d bytes (AskOptions.MaxState): keep less in Once, or set AskOptions.Store",
+		return nil, fmt.Errorf("mcp: the state of %s %q is larger than %d bytes (AskOptions.MaxState): keep less in Once, or set AskOptions.Store",
 			c.method, c.name, r.maxState)
 	}
 	ref := &flowState{Flow: st.Flow, RoundID: st.RoundID, Expires: st.Expires, Round: st.Round, Waits: st.Waits, Stored: "state/" + randomName()}
-	if err := r.store.Set(ctx, ref.Stored, []byte(sealed), expires); err != nil {
-		return "", fmt.Errorf("mcp: storing the state of a call: %w", err)
+	if err := r.store.Set(ctx, ref.Stored, sealed[len(dst):], expires); err != nil {
+		return nil, fmt.Errorf("mcp: storing the state of a call: %w", err)
 	}
-	sealed, _, err = r.seal(b, ref)
+	sealed, _, err = r.seal(dst, b, ref)
 	return sealed, err
 }
 
@@ -343,7 +396,7 @@ func (r *askRuntime) load(ctx context.Context, b *Binding, ref *flowState) (*flo
 	if !found {
 		return nil, errStateGone
 	}
-	plain, err := r.keys.Open(b, string(sealed))
+	plain, err := r.keys.open(b, sealed)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func TestCaseM08PartialExtraMistyped(t *testing.T) {
 	}
 	t.Run("state type", func(t *testing.T) {
 		c := newScriptedCall(&CallOptions{Name: "book"}, d.rt, nil, nil)
-		c.exchange.params.members[paramRequestState] = json.RawMessage(`5`)
+		c.exchange.params.set(paramRequestState, `5`)
 		if _, err := c.asked(context.Background(), nil, func(context.Context) (any, error) { return "x", nil }); err == nil {
 			t.Error("a number is a state")
 		}

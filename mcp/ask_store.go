@@ -76,7 +76,7 @@ func outcomeOf(result any, err error) (*storedOutcome, error) {
 }
 
 // redeem opens the state that a client brought and, with a store, claims its round.
-func (r *askRuntime) redeem(ctx context.Context, c *Call, run *askRun, text string) (*flowState, *storedOutcome, error) {
+func (r *askRuntime) redeem(ctx context.Context, c *Call, run *askRun, text []byte) (*flowState, *storedOutcome, error) {
 	b, err := run.bound(c)
 	if err != nil {
 		return nil, nil, err

@@ -95,7 +95,7 @@ func (c *Call) Meta() Meta {
 	if c.exchange == nil {
 		return nil
 	}
-	raw := c.exchange.params.members[paramMeta]
+	raw := c.exchange.params.member(paramMeta)
 	if len(raw) == 0 {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (c *Call) Progress(ctx context.Context, done, total float64, message string
 		return nil
 	}
 	c.reported, c.progress = true, done
-	params := append([]byte(`{"progressToken":`), c.exchange.params.token...)
+	params := append([]byte(`{"progressToken":`), c.exchange.params.cut(c.exchange.params.token)...)
 	params = append(params, `,"progress":`...)
 	params = appendNumber(params, done)
 	if total != 0 {
@@ -147,7 +147,7 @@ func (c *Call) Progress(ctx context.Context, done, total float64, message string
 
 // wantsProgress reports whether the client asked for progress, and can be sent some.
 func (c *Call) wantsProgress() bool {
-	return c.exchange != nil && len(c.exchange.params.token) > 0 && c.exchange.Stream != nil
+	return c.exchange != nil && c.exchange.params.token.to != 0 && c.exchange.Stream != nil
 }
 
 // Notify sends a notification of one's own to the client, on the stream of the request. Without a stream it is dropped. params is

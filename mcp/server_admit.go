@@ -62,8 +62,8 @@ func (s *Server) Admit(x *Exchange) Admission {
 // describe fills in what Classify wants to know about params.
 func (x *Exchange) describe(in *era.Input) {
 	p := &x.params
-	in.MetaVersion, in.MetaVersionState = stringOf(p.meta[metaVersion])
-	in.MetaCapabilities = objectState(p.meta[metaCapabilities])
+	in.MetaVersion, in.MetaVersionState = stringOf(p.metaMember(metaVersion))
+	in.MetaCapabilities = objectState(p.metaMember(metaCapabilities))
 	switch in.Method {
 	case MethodToolsCall, MethodPromptsGet:
 		in.Name, in.NameState = p.text(paramName)
@@ -109,17 +109,17 @@ func (s *Server) admitModern(x *Exchange, m *jsonrpc.Message) Admission {
 
 // readFacts decodes what the client says about itself in _meta.
 func (s *Server) readFacts(x *Exchange) *Error {
-	meta := &x.params.meta
-	caps, err := s.facts.capabilities(meta[metaCapabilities])
+	p := &x.params
+	caps, err := s.facts.capabilities(p.metaMember(metaCapabilities))
 	if err != nil {
 		return invalidParams("_meta[%q]: %v", era.MetaClientCapabilities, err)
 	}
-	info, err := s.facts.implementation(meta[metaClientInfo])
+	info, err := s.facts.implementation(p.metaMember(metaClientInfo))
 	if err != nil {
 		return invalidParams("_meta[%q]: %v", era.MetaClientInfo, err)
 	}
 	x.facts = clientFacts{info: info, caps: caps}
-	switch level, state := stringOf(meta[metaLogLevel]); {
+	switch level, state := stringOf(p.metaMember(metaLogLevel)); {
 	case state == era.Absent:
 	case state == era.Bad, !LoggingLevel(level).Valid():
 		return invalidParams("_meta[%q] is no log level; the levels are debug, info, notice, warning, error, critical, alert and emergency",

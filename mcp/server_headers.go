@@ -56,7 +56,7 @@ func (s *Server) checkParamHeaders(x *Exchange) *Error {
 	if err != nil || len(params) == 0 {
 		return nil //nolint:nilerr // see above
 	}
-	args := x.params.members[paramArguments]
+	args := x.params.member(paramArguments)
 	for i := range params {
 		if err := checkParamHeader(&params[i], args, era.HeaderOf(x.Headers.All[params[i].key])); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 func listPage[E listed](s *Server, c *Call, r *registry[E], member string, kind Kind) (any, error) {
 	list := r.snapshot()
 	start := 0
-	if raw := c.exchange.params.members[paramCursor]; len(raw) > 0 && raw[0] != 'n' {
+	if raw := c.exchange.params.member(paramCursor); len(raw) > 0 && raw[0] != 'n' {
 		cursor, state := stringOf(raw)
 		if state != era.Valid {
 			return nil, invalidParams("params.cursor must be a string")

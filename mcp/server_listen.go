@@ -75,7 +75,7 @@ const (
 
 // listenFilter reads what the client wants to hear of and drops what the server does not offer.
 func (s *Server) listenFilter(c *Call) (*SubscriptionFilter, error) {
-	raw := c.exchange.params.members[paramNotifications]
+	raw := c.exchange.params.member(paramNotifications)
 	if objectState(raw) != era.Valid {
 		return nil, invalidParams("params.notifications must be an object: what to listen for")
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -81,14 +82,29 @@ func metaOf(name []byte) (metaKey, bool) {
 	return 0, false
 }
 
-// requestParams are the members of params that the core knows, each as the bytes that came; nil where absent. What type a member
-// must have is the business of the method that reads it.
+// requestParams are the members of params that the core knows, each as the bytes that came. What type a member must have is the
+// business of the method that reads it.
 type requestParams struct {
+	raw     json.RawMessage // params
+	members [numParams]span
+	meta    [numMeta]span
+	token   span // progressToken, if it is a string or an integer and not too long to be repeated
 	shape   paramsShape
-	members [numParams]json.RawMessage
-	meta    [numMeta]json.RawMessage
-	token   json.RawMessage // progressToken, if it is a string or an integer
 }
+
+// A span is a part of params; absent members have none.
+type span struct{ from, to uint32 }
+
+func (p *requestParams) cut(s span) json.RawMessage {
+	if s.to == 0 {
+		return nil
+	}
+	return p.raw[s.from:s.to:s.to]
+}
+
+// member and metaMember return what came under a name, nil where it is absent.
+func (p *requestParams) member(k param) json.RawMessage       { return p.cut(p.members[k]) }
+func (p *requestParams) metaMember(k metaKey) json.RawMessage { return p.cut(p.meta[k]) }
 
 // paramsShape says what params is.
 type paramsShape uint8
@@ -116,9 +132,13 @@ func (p *requestParams) read(raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
 	}
+	if len(raw) > math.MaxUint32 {
+		p.shape = paramsBroken
+		return
+	}
 	d := paramsReaders.Get().(*paramsReader)
 	d.reset(raw)
-	p.shape = d.params(p)
+	p.raw, p.shape = raw, d.params(p)
 	d.release()
 }
 
@@ -158,14 +178,12 @@ func (d *paramsReader) params(p *requestParams) paramsShape {
 }
 
 // value reads the value of a known member; that of _meta is looked into.
-func (d *paramsReader) value(dst *json.RawMessage, meta bool, p *requestParams) bool {
-	if *dst != nil {
+func (d *paramsReader) value(dst *span, meta bool, p *requestParams) bool {
+	if dst.to != 0 {
 		return false
 	}
 	if !meta || d.text.PeekKind() != '{' {
-		v, err := d.text.ReadValue()
-		*dst = json.RawMessage(v)
-		return err == nil
+		return d.plain(dst)
 	}
 	start := d.text.InputOffset()
 	ok := d.members(func(name []byte) bool {
@@ -173,27 +191,34 @@ func (d *paramsReader) value(dst *json.RawMessage, meta bool, p *requestParams) 
 		if !known {
 			return d.text.SkipValue() == nil
 		}
-		if p.meta[k] != nil {
-			return false
-		}
-		v, err := d.text.ReadValue()
-		p.meta[k] = json.RawMessage(v)
-		return err == nil
+		return p.meta[k].to == 0 && d.plain(&p.meta[k])
 	})
-	*dst = json.RawMessage(bytes.TrimLeft(d.slice(start), ": \t\r\n"))
-	if t := p.meta[metaProgressToken]; len(t) > 0 && len(t) <= maxProgressToken && (t[0] == '"' || isInteger(t)) {
-		p.token = t
+	end := d.text.InputOffset()
+	text := bytes.TrimLeft(d.raw[start:end], ": \t\r\n")
+	*dst = d.span(len(text))
+	if at := p.meta[metaProgressToken]; at.to != 0 {
+		if t := d.raw[at.from:at.to]; len(t) <= maxProgressToken && (t[0] == '"' || isInteger(t)) {
+			p.token = at
+		}
 	}
 	return ok
 }
 
+// plain reads a value.
+func (d *paramsReader) plain(dst *span) bool {
+	v, err := d.text.ReadValue()
+	*dst = d.span(len(v))
+	return err == nil
+}
+
+// span returns where the last n bytes that were read are.
+func (d *paramsReader) span(n int) span {
+	end := d.text.InputOffset()
+	return span{uint32(end - int64(n)), uint32(end)} //nolint:gosec // read makes sure that it fits
+}
+
 // maxProgressToken bounds the token that is repeated in each report; with a longer one there are no reports.
 const maxProgressToken = 1 << 10
-
-// slice returns what was read since offset start.
-func (d *paramsReader) slice(start int64) []byte {
-	return d.raw[start:d.text.InputOffset()]
-}
 
 // members reads an object; f reads the value of each member.
 func (d *paramsReader) members(f func(name []byte) bool) bool {
@@ -237,7 +262,7 @@ func isInteger(raw []byte) bool {
 }
 
 // text returns a member that must be a string: its value, and whether it is absent or of another type.
-func (p *requestParams) text(k param) (string, era.State) { return stringOf(p.members[k]) }
+func (p *requestParams) text(k param) (string, era.State) { return stringOf(p.member(k)) }
 
 // stringOf reads a JSON string.
 func stringOf(raw json.RawMessage) (string, era.State) {

@@ -138,7 +138,7 @@ func (s *Server) getPrompt(ctx context.Context, c *Call) (any, error) {
 		return nil, unknownName("prompt", name)
 	}
 	var args map[string]string
-	if raw := c.exchange.params.members[paramArguments]; len(raw) > 0 {
+	if raw := c.exchange.params.member(paramArguments); len(raw) > 0 {
 		if err := unmarshalJSON(raw, &args); err != nil {
 			return nil, invalidParams("params.arguments must be an object whose members are strings: %v", errDecode{err})
 		}

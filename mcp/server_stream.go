@@ -105,7 +105,7 @@ func (f *streamServer) handle(ctx context.Context, m *jsonrpc.Message, done func
 		}
 		done(&jsonrpc.Message{ID: m.ID, Error: adm.Err})
 	case m.Method == NotificationCancelled && m.Kind() == jsonrpc.Notification:
-		if id, err := jsonrpc.ParseID(x.params.members[paramRequestID]); err == nil {
+		if id, err := jsonrpc.ParseID(x.params.member(paramRequestID)); err == nil {
 			f.conn.CancelIncoming(id, errCancelled)
 		}
 	case adm.Handshake && f.handshake(ctx, x, adm, done):

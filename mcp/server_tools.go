@@ -288,7 +288,7 @@ func (s *Server) callTool(ctx context.Context, c *Call) (any, error) {
 // calledTool finds the tool of a call.
 func (s *Server) calledTool(c *Call) (*toolEntry, error) {
 	name := c.name
-	if raw := c.exchange.params.members[paramName]; len(raw) == 0 || raw[0] != '"' {
+	if raw := c.exchange.params.member(paramName); len(raw) == 0 || raw[0] != '"' {
 		return nil, invalidParams("params.name must be a string: the name of the tool")
 	}
 	e, ok := s.tools.get(name)
@@ -306,7 +306,7 @@ func (s *Server) calledTool(c *Call) (*toolEntry, error) {
 
 // toolArguments returns the arguments of a tool call: {} where they are absent or null.
 func (c *Call) toolArguments() (json.RawMessage, error) {
-	raw := c.exchange.params.members[paramArguments]
+	raw := c.exchange.params.member(paramArguments)
 	switch {
 	case len(raw) == 0, raw[0] == 'n':
 		return emptyObject, nil

@@ -237,7 +237,7 @@ func (ss *Session) notified(c *Call) bool {
 		ss.setReady()
 		return true
 	case NotificationCancelled:
-		id, err := jsonrpc.ParseID(c.exchange.params.members[paramRequestID])
+		id, err := jsonrpc.ParseID(c.exchange.params.member(paramRequestID))
 		if err != nil {
 			return true
 		}

@@ -25,24 +25,24 @@ func (s *Server) initialize(_ context.Context, c *Call) (any, error) {
 	if state != era.Valid {
 		return nil, invalidParams("params.protocolVersion must be a string; this server speaks %v", s.served.Legacy().Strings())
 	}
-	if objectState(p.members[paramCapabilities]) == era.Bad {
+	if objectState(p.member(paramCapabilities)) == era.Bad {
 		return nil, invalidParams("params.capabilities must be an object")
 	}
-	if objectState(p.members[paramClientInfo]) == era.Bad {
+	if objectState(p.member(paramClientInfo)) == era.Bad {
 		return nil, invalidParams("params.clientInfo must be an object")
 	}
-	if len(p.members[paramCapabilities]) > maxHandshakeFact {
+	if len(p.member(paramCapabilities)) > maxHandshakeFact {
 		return nil, invalidParams("params.capabilities has more than %d bytes", maxHandshakeFact)
 	}
-	caps, err := s.facts.capabilities(p.members[paramCapabilities])
+	caps, err := s.facts.capabilities(p.member(paramCapabilities))
 	if err != nil {
 		return nil, invalidParams("params.capabilities: %v", err)
 	}
-	info, err := s.facts.implementation(p.members[paramClientInfo])
+	info, err := s.facts.implementation(p.member(paramClientInfo))
 	if err != nil {
 		return nil, invalidParams("params.clientInfo: %v", err)
 	}
-	if info != nil && len(p.members[paramClientInfo]) > maxHandshakeFact { // a picture, most likely
+	if info != nil && len(p.member(paramClientInfo)) > maxHandshakeFact { // a picture, most likely
 		info = &Implementation{Name: clip(info.Name, maxQuotedName), Version: clip(info.Version, maxQuotedName)}
 	}
 	rev, ok := era.Parse(version)
@@ -57,7 +57,7 @@ func (s *Server) initialize(_ context.Context, c *Call) (any, error) {
 		return nil, &Error{Code: CodeInvalidRequest, Message: "initialize was called before on this session"}
 	}
 	c.rev = rev
-	ss.draft.Store(s.asks.draftOf(p.members[paramCapabilities]))
+	ss.draft.Store(s.asks.draftOf(p.member(paramCapabilities)))
 	return &InitializeResult{
 		ProtocolVersion: rev.String(),
 		Capabilities:    *offer,

@@ -52,6 +52,8 @@ func (s *Server) shape(c *Call, result any) (json.RawMessage, error) {
 			return nil, errNoResult
 		}
 		return s.shapeToolResult(rules, r)
+	case encodedInput:
+		return json.RawMessage(r), nil
 	case *InputRequiredResult:
 		if raw, ok := s.shapeInputRequired(rules, r); ok {
 			return raw, nil
@@ -86,23 +88,33 @@ func (s *Server) shapeInputRequired(rules *era.Rules, r *InputRequiredResult) (j
 				dst = append(dst, ',')
 			}
 			req := r.InputRequests[key]
-			dst = append(appendText(dst, key), `:{"method":`...)
-			dst = appendText(dst, req.Method)
-			if req.Params != nil {
-				if !jsontext.Value(req.Params).IsValid() {
-					return nil, false
-				}
-				dst = append(append(dst, `,"params":`...), req.Params...)
+			if req.Params != nil && !jsontext.Value(req.Params).IsValid() {
+				return nil, false
 			}
-			dst = append(dst, '}')
+			dst = appendInputRequest(dst, key, req)
 		}
 		dst = append(dst, `},`...)
 	}
 	if r.RequestState != nil {
 		dst = append(appendText(append(dst, `"requestState":`...), *r.RequestState), ',')
 	}
+	return s.appendInputStamp(dst), true
+}
+
+// appendInputRequest appends a question under its key.
+func appendInputRequest(dst []byte, key string, req InputRequest) []byte {
+	dst = append(appendText(dst, key), `:{"method":`...)
+	dst = appendText(dst, req.Method)
+	if req.Params != nil {
+		dst = append(append(dst, `,"params":`...), req.Params...)
+	}
+	return append(dst, '}')
+}
+
+// appendInputStamp ends a result that asks.
+func (s *Server) appendInputStamp(dst []byte) []byte {
 	dst = append(dst, `"resultType":"`+ResultInputRequired+`","_meta":{`...)
-	return append(append(dst, s.stamp.serverInfo...), `}}`...), true
+	return append(append(dst, s.stamp.serverInfo...), `}}`...)
 }
 
 // isEncoded reports whether raw is a list that the core has encoded, complete and clean.

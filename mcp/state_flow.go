@@ -91,11 +91,11 @@ var (
 var errBadState = &Error{Code: CodeInvalidParams, Message: "requestState is not valid for this request; send the request again without it"}
 
 // open unseals what a client brought back.
-func (r *askRuntime) open(b *Binding, sealed string) (*flowState, error) {
+func (r *askRuntime) open(b *Binding, sealed []byte) (*flowState, error) {
 	if len(sealed) > maxSealed(r.maxState) {
 		return nil, fmt.Errorf("%w (%d characters are more than any state has)", errSealForm, len(sealed))
 	}
-	plain, err := r.keys.Open(b, sealed)
+	plain, err := r.keys.open(b, sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +112,14 @@ func (r *askRuntime) open(b *Binding, sealed string) (*flowState, error) {
 // maxSealed is the greatest length of the text of a sealed state of at most n bytes.
 func maxSealed(n int) int { return base64.RawURLEncoding.EncodedLen(sealHeader + n + 16) }
 
-// seal seals the state; fits is false when it is larger than what may travel through the client.
-func (r *askRuntime) seal(b *Binding, st *flowState) (sealed string, fits bool, err error) {
+// seal seals the state and appends it; fits is false when it is larger than what may travel through the client.
+func (r *askRuntime) seal(dst []byte, b *Binding, st *flowState) (sealed []byte, fits bool, err error) {
 	buf := shapeBuffers.Get().(*[]byte)
 	defer shapeBuffers.Put(buf)
 	plain := st.encode((*buf)[:0])
 	if cap(plain) <= maxKeptBuffer {
 		*buf = plain[:0]
 	}
-	sealed, err = r.keys.Seal(b, plain)
+	sealed, err = r.keys.appendSealed(dst, b, plain)
 	return sealed, len(plain) <= r.maxState, err
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -11,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"strings"
 	"sync"
 )
 
@@ -49,9 +49,15 @@ type Binding struct {
 // of messages. The text is about 4/3 of the length of plain and 76 characters longer; it shows the length of plain, the id of the key
 // and nothing else.
 func (r *KeyRing) Seal(b *Binding, plain []byte) (string, error) {
+	sealed, err := r.appendSealed(nil, b, plain)
+	return string(sealed), err
+}
+
+// appendSealed appends what Seal returns.
+func (r *KeyRing) appendSealed(dst []byte, b *Binding, plain []byte) ([]byte, error) {
 	keys := r.all()
 	if len(keys) == 0 {
-		return "", errors.New("mcp: this key ring has no keys; make rings with NewKeyRing, KeyRingOf or ParseKeyRing")
+		return nil, errors.New("mcp: this key ring has no keys; make rings with NewKeyRing, KeyRingOf or ParseKeyRing")
 	}
 	d := keys[0].deriver()
 	defer keys[0].release(d)
@@ -61,21 +67,26 @@ func (r *KeyRing) Seal(b *Binding, plain []byte) (string, error) {
 	_, _ = rand.Read(head[len(head)-sealSaltSize:]) // crypto/rand.Read never fails: it ends the program rather than return weak bytes
 	aead, nonce, err := d.messageKey(head, b)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	d.ad = b.appendAssociated(d.ad[:0], head)
 	d.raw = aead.Seal(head, nonce, plain, d.ad)
-	d.text = base64.RawURLEncoding.AppendEncode(d.text[:0], d.raw)
-	return string(d.text), nil
+	return base64.RawURLEncoding.AppendEncode(dst, d.raw), nil
 }
 
 // Open returns what was sealed. It fails, without saying what it found, when the text was altered, was sealed under another binding,
 // or by a ring that shares no key with this one.
-func (r *KeyRing) Open(b *Binding, sealed string) ([]byte, error) {
-	if strings.ContainsAny(sealed, "\r\n") { // the decoder would skip them
+func (r *KeyRing) Open(b *Binding, sealed string) ([]byte, error) { return r.open(b, []byte(sealed)) }
+
+// strictBase64 refuses bits that say nothing, so that no two texts are one message.
+var strictBase64 = base64.RawURLEncoding.Strict()
+
+// open is Open.
+func (r *KeyRing) open(b *Binding, sealed []byte) ([]byte, error) {
+	if bytes.ContainsAny(sealed, "\r\n") { // the decoder would skip them
 		return nil, fmt.Errorf("mcp: opening: %w", errSealForm)
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	raw, err := strictBase64.AppendDecode(nil, sealed)
 	if err != nil || len(raw) < sealHeader || raw[0] != sealVersion {
 		return nil, fmt.Errorf("mcp: opening: %w", errSealForm)
 	}
@@ -123,7 +134,6 @@ func newRingKey(k Key) *ringKey {
 type deriver struct {
 	mac           hash.Hash // HMAC-SHA-256 under the key
 	info, ad, raw []byte
-	text          []byte
 	key           []byte // of the message, while it is in use
 }
 
@@ -132,7 +142,7 @@ func (k *ringKey) deriver() *deriver { return k.derivers.Get().(*deriver) }
 // release gives d back. Keys of messages do not stay in it, nor do buffers of large messages.
 func (k *ringKey) release(d *deriver) {
 	clear(d.key[:cap(d.key)])
-	if cap(d.text) <= maxSealBuffer {
+	if cap(d.raw) <= maxSealBuffer {
 		k.derivers.Put(d)
 	}
 }

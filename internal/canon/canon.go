@@ -20,13 +20,19 @@ var ErrDepth = errors.New("canon: the value is nested deeper than 1000 levels")
 
 // Digest returns the SHA-256 of the canonical form of raw.
 func Digest(raw []byte) ([sha256.Size]byte, error) {
-	var small [256]byte
-	text, err := Append(small[:0], raw)
-	if err != nil {
+	w := writers.Get().(*writer)
+	defer w.release()
+	if err := w.write(w.own[:0], raw); err != nil {
 		return [sha256.Size]byte{}, err
 	}
-	return sha256.Sum256(text), nil
+	if cap(w.out) <= maxKept {
+		w.own = w.out
+	}
+	return sha256.Sum256(w.out), nil
 }
+
+// maxKept is the size of texts beyond which their memory is not kept.
+const maxKept = 16 << 10
 
 // Append appends the canonical form of raw to dst. raw must be exactly one JSON value in valid UTF-8 without duplicate names;
 // anything else is an error, and dst is then returned as it was.
@@ -36,15 +42,23 @@ func Digest(raw []byte) ([sha256.Size]byte, error) {
 func Append(dst, raw []byte) ([]byte, error) {
 	w := writers.Get().(*writer)
 	defer w.release()
-	w.in, w.out = *bytes.NewBuffer(raw), dst
-	w.dec.Reset(&w.in)
-	if err := w.value(0); err != nil {
-		return dst, fmt.Errorf("canon: %w", err)
-	}
-	if _, err := w.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return dst, errors.New("canon: more than one value")
+	if err := w.write(dst, raw); err != nil {
+		return dst, err
 	}
 	return w.out, nil
+}
+
+// write makes w.out the canonical form of raw, appended to dst.
+func (w *writer) write(dst, raw []byte) error {
+	w.in, w.src, w.out = *bytes.NewBuffer(raw), raw, dst
+	w.dec.Reset(&w.in)
+	if err := w.value(0); err != nil {
+		return fmt.Errorf("canon: %w", err)
+	}
+	if _, err := w.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return errors.New("canon: more than one value")
+	}
+	return nil
 }
 
 // writers holds writers that own no data.
@@ -53,12 +67,14 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 type writer struct {
 	dec jsontext.Decoder
 	in  bytes.Buffer
+	src []byte // what is read
 	out []byte
+	own []byte // memory for texts that nobody keeps
 }
 
 // release drops every reference to what was read and written.
 func (w *writer) release() {
-	w.in, w.out = bytes.Buffer{}, nil
+	w.in, w.src, w.out = bytes.Buffer{}, nil, nil
 	w.dec.Reset(&w.in)
 	writers.Put(w)
 }
@@ -73,24 +89,39 @@ func (w *writer) value(depth int) error {
 	case '[':
 		return w.array(depth)
 	}
-	tok, err := w.dec.ReadToken()
+	raw, err := w.literal()
 	if err != nil {
 		return err
 	}
-	switch tok.Kind() {
+	switch jsontext.Value(raw).Kind() {
 	case '0':
-		w.out = AppendNumber(w.out, []byte(tok.String()))
+		w.out = AppendNumber(w.out, raw)
 	case '"':
-		return w.quote(tok.String())
+		_, err = w.text(raw)
 	default: // null, true, false
-		w.out = append(w.out, tok.String()...)
+		w.out = append(w.out, raw...)
 	}
-	return nil
+	return err
 }
 
-func (w *writer) quote(s string) (err error) {
-	w.out, err = jsontext.AppendQuote(w.out, s)
-	return err
+// literal reads a value, which is part of what is read.
+func (w *writer) literal() ([]byte, error) {
+	v, err := w.dec.ReadValue()
+	end := int(w.dec.InputOffset())
+	return w.src[end-len(v) : end], err
+}
+
+// text writes a string in its canonical form and returns what it says.
+func (w *writer) text(raw []byte) (said []byte, err error) {
+	said = raw[1 : len(raw)-1]
+	if bytes.IndexByte(said, '\\') < 0 { // nothing in it needs an escape, since nothing has one
+		w.out = append(w.out, raw...)
+		return said, nil
+	}
+	if said, err = jsontext.AppendUnquote(nil, raw); err == nil {
+		w.out, err = jsontext.AppendQuote(w.out, said)
+	}
+	return said, err
 }
 
 func (w *writer) array(depth int) error {
@@ -113,7 +144,7 @@ func (w *writer) array(depth int) error {
 
 // member is where one member of an object was written, to be put in order afterwards.
 type member struct {
-	name       string
+	name       []byte // part of what is read, or memory of its own
 	start, end int
 }
 
@@ -130,7 +161,7 @@ func (w *writer) object(depth int) error {
 		if err != nil {
 			return err
 		}
-		sorted = sorted && (len(members) == 0 || members[len(members)-1].name < m.name)
+		sorted = sorted && (len(members) == 0 || bytes.Compare(members[len(members)-1].name, m.name) < 0)
 		members = append(members, m)
 	}
 	if !sorted {
@@ -146,12 +177,12 @@ func (w *writer) object(depth int) error {
 
 // member writes one name and its value, followed by a comma.
 func (w *writer) member(depth int) (member, error) {
-	tok, err := w.dec.ReadToken()
+	raw, err := w.literal()
 	if err != nil {
 		return member{}, err
 	}
-	m := member{name: tok.String(), start: len(w.out)}
-	if err := w.quote(m.name); err != nil {
+	m := member{start: len(w.out)}
+	if m.name, err = w.text(raw); err != nil {
 		return member{}, err
 	}
 	w.out = append(w.out, ':')
@@ -164,7 +195,7 @@ func (w *writer) member(depth int) (member, error) {
 }
 
 func (w *writer) reorder(begin int, members []member) {
-	slices.SortFunc(members, func(a, b member) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
+	slices.SortFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
 	ordered := make([]byte, 0, len(w.out)-begin)
 	for _, m := range members {
 		ordered = append(ordered, w.out[m.start:m.end]...)

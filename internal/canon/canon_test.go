@@ -2,6 +2,7 @@ package canon_test
 
 import (
 	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -111,6 +112,24 @@ func rat(s string) (*big.Rat, bool) {
 func isNumber(s string) bool {
 	v := jsontext.Value(s)
 	return v.IsValid() && v.Kind() == '0' && strings.TrimSpace(s) == s
+}
+
+// TestTextIsQuotedOnce: a string is the same whether it came with escapes or without.
+func TestTextIsQuotedOnce(t *testing.T) {
+	for r := rune(0x20); r < 0x3000; r++ {
+		if r == '"' || r == '\\' {
+			continue
+		}
+		plain, err := canon.Append(nil, []byte(`{"`+string(r)+`":"`+string(r)+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		escape := fmt.Sprintf(`\u%04x`, r)
+		escaped, err := canon.Append(nil, []byte(`{"`+escape+`":"`+escape+`"}`))
+		if err != nil || string(plain) != string(escaped) {
+			t.Fatalf("%q is %s, escaped %s, %v", r, plain, escaped, err)
+		}
+	}
 }
 
 // FuzzAppend checks that the form is stable, is valid JSON, and does not depend on how the text was laid out.

@@ -54,8 +54,9 @@ func exactNumber(lit string) (any, error) {
 //
 // Values are kept exactly: integers that the Go type cannot hold are problems, integers written as 1.0 or 1e3 are accepted, and
 // where T takes any value (interfaces) integers beyond 2^53 arrive as int64, uint64 or json.Number rather than as float64.
-func (t *Typed[T]) Decode(raw stdjson.RawMessage, v *T) error {
-	p := t.get()
+func (t *Typed[T]) Decode(raw stdjson.RawMessage, v *T) error { return decode(t.get(), raw, v) }
+
+func decode[T any](p *plan, raw stdjson.RawMessage, v *T) error {
 	if p.err != nil {
 		return p.err
 	}

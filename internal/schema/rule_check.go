@@ -25,6 +25,11 @@ func (r *Rule) Check(raw json.RawMessage) error {
 // Normalize checks a JSON text and returns it as the rule would have it: without members that the rule does not list, without nulls
 // that count as absent, with defaults, with integers in their shortest form, and without white space.
 func (r *Rule) Normalize(raw json.RawMessage) (json.RawMessage, error) {
+	return r.AppendNormal(make([]byte, 0, len(raw)+16), raw)
+}
+
+// AppendNormal is Normalize that appends to dst, which holds nothing that is to be kept and does not overlap raw.
+func (r *Rule) AppendNormal(dst []byte, raw json.RawMessage) (json.RawMessage, error) {
 	if err := syntaxError(raw); err != nil {
 		return nil, err
 	}
@@ -32,9 +37,29 @@ func (r *Rule) Normalize(raw json.RawMessage) (json.RawMessage, error) {
 	if err := w.check(r); err != nil {
 		return nil, err
 	}
-	out := jsontext.Value(w.apply(make([]byte, 0, len(raw)+64)))
+	out := jsontext.Value(w.apply(dst[:0]))
+	if isCompact(out) {
+		return json.RawMessage(out), nil
+	}
 	if err := out.Compact(); err != nil {
 		return nil, decodeProblem(err, nil)
 	}
 	return json.RawMessage(out), nil
+}
+
+// isCompact reports whether valid JSON has no white space around its tokens.
+func isCompact(b []byte) bool {
+	for i := 0; i < len(b); {
+		switch b[i] {
+		case ' ', '\t', '\n', '\r':
+			return false
+		case '"':
+			if i, _ = scanString(b, i); i < 0 {
+				return false
+			}
+		default:
+			i++
+		}
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"math"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -131,6 +132,37 @@ func (s *skimmer) skip(b []byte, i int) int {
 		}
 	}
 	return malformed
+}
+
+// EachMember calls f for the members of an object, in their order, with the unquoted name, which is valid during the call, and the
+// value. raw must be known to be valid JSON; EachMember reports whether it is an object.
+func EachMember(raw []byte, f func(name, value []byte)) bool {
+	i := skipSpace(raw, 0)
+	if i == len(raw) || raw[i] != '{' {
+		return false
+	}
+	s := skimmer{depth: math.MaxInt}
+	var scratch []byte
+	for i = skipSpace(raw, i+1); i < len(raw) && raw[i] == '"'; i = skipSpace(raw, i+1) {
+		end, escaped := scanString(raw, i)
+		if end < 0 {
+			return false
+		}
+		name, unescaped, ok := unquote(scratch, raw[i:end], escaped)
+		from := skipSpace(raw, end)
+		if !ok || from == len(raw) || raw[from] != ':' {
+			return false
+		}
+		scratch, from = unescaped, skipSpace(raw, from+1)
+		if i = s.skip(raw, from); i < 0 {
+			return false
+		}
+		f(name, raw[from:i:i])
+		if i = skipSpace(raw, i); i == len(raw) || raw[i] != ',' {
+			break
+		}
+	}
+	return i < len(raw) && raw[i] == '}' && skipSpace(raw, i+1) == len(raw)
 }
 
 // unquote returns the text of a string literal including its quotes; scratch is reused when escapes have to be undone.

@@ -17,6 +17,11 @@ type Typed[T any] struct {
 // For returns the Typed of T. Errors of the type (see [Typed.Schema]) are reported by the first use of it.
 func For[T any]() *Typed[T] { return &Typed[T]{} }
 
+// DecodeAs is For[T]().Decode, for callers that do not keep what For returns.
+func DecodeAs[T any](raw json.RawMessage, v *T) error {
+	return decode(planOf(reflect.TypeFor[T]()), raw, v)
+}
+
 // plan is what is known about a type.
 type plan struct {
 	root   *Rule
