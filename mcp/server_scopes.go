@@ -75,7 +75,7 @@ func (s *Server) resourceScopes(uri string) []string {
 // completedScopes are those of what is completed. Params that cannot be read are refused later.
 func (c *Call) completedScopes() []string {
 	var ref Reference
-	if raw := c.exchange.params.members[paramRef]; len(raw) == 0 || unmarshalJSON(raw, &ref) != nil {
+	if raw := c.exchange.params.member(paramRef); len(raw) == 0 || unmarshalJSON(raw, &ref) != nil {
 		return nil
 	}
 	switch {
