@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,13 +92,45 @@ func TestThreat26Flooding(t *testing.T) {
 	if _, known := c.caller(); known {
 		t.Error("anonymous callers over HTTP are taken for one")
 	}
-	l := askLimiter{perMinute: 1, windows: make(map[string]*askWindow)}
-	for i := range maxAskWindows + 10 {
-		l.windows[fmt.Sprint(i)] = &askWindow{}
+}
+
+// However many callers there are, who keeps asking is not forgotten, and neither is who has just asked.
+func TestAskLimitForgetsWhoHasNotAskedForLongest(t *testing.T) {
+	var l askLimiter
+	now := time.Now()
+	l.window("busy", now).asked = 7
+	l.window("idle", now).asked = 7
+	for i := range 3 * maxAskWindows {
+		l.window(strconv.Itoa(i), now)
+		if w := l.window("busy", now); w.asked != 7 {
+			t.Fatalf("after %d others the busy one has asked %d times", i, w.asked)
+		}
+		if n := len(l.recent) + len(l.older); n > maxAskWindows {
+			t.Fatalf("%d windows", n)
+		}
+		if i == maxAskWindows/2-10 {
+			if w := l.window("idle", now); w.asked != 7 {
+				t.Fatalf("after %d others the idle one has asked %d times", i, w.asked)
+			}
+		}
 	}
-	l.sweep(time.Now())
-	if len(l.windows) > maxAskWindows {
-		t.Error("windows are not bounded")
+	if w := l.window("idle", now); w.asked != 0 {
+		t.Error("the idle one is remembered for ever")
+	}
+	// A window lasts a minute, and those that are over do not stay.
+	l = askLimiter{}
+	l.window("a", now).asked = 1
+	if l.window("a", now.Add(59*time.Second)).asked != 1 || l.window("a", now.Add(60*time.Second)).asked != 0 {
+		t.Error("a window lasts no minute")
+	}
+	l.window("b", now.Add(90*time.Second)).asked = 2
+	if l.window("b", now.Add(121*time.Second)).asked != 2 { // the generation has turned meanwhile
+		t.Error("a window was forgotten early")
+	}
+	l.window("c", now.Add(5*time.Minute))
+	l.window("c", now.Add(7*time.Minute))
+	if n := len(l.recent) + len(l.older); n != 1 {
+		t.Errorf("%d windows are left", n)
 	}
 }
 

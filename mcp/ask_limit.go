@@ -10,9 +10,12 @@ import (
 type askLimiter struct {
 	perMinute int // no bound when negative
 
-	mu      sync.Mutex
-	windows map[string]*askWindow
-	swept   time.Time
+	mu sync.Mutex
+	// The callers in two generations: those that asked since the last turn, and those that asked in the one before. One who asks moves
+	// to the recent ones; at the next turn the older ones are forgotten. So what is forgotten before its minute is over is what has not
+	// asked for longest.
+	recent, older map[string]*askWindow
+	turned        time.Time
 }
 
 type askWindow struct {
@@ -20,7 +23,7 @@ type askWindow struct {
 	asked int
 }
 
-// maxAskWindows bounds the callers that are counted at the same time. Beyond it the oldest windows are forgotten early.
+// maxAskWindows bounds the callers that are counted at the same time.
 const maxAskWindows = 100_000
 
 // take counts n questions of the call, or refuses them.
@@ -35,12 +38,7 @@ func (l *askLimiter) take(c *Call, n int) error {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sweep(now)
-	w := l.windows[key]
-	if w == nil || now.Sub(w.begin) >= time.Minute {
-		w = &askWindow{begin: now}
-		l.windows[key] = w
-	}
+	w := l.window(key, now)
 	if w.asked+n > l.perMinute {
 		return &ToolError{
 			Text: fmt.Sprintf("too many questions: this asks the person more than %d times a minute; try again later", l.perMinute),
@@ -51,22 +49,23 @@ func (l *askLimiter) take(c *Call, n int) error {
 	return nil
 }
 
-// sweep drops windows that are over, at most once a minute, or all of them when there are too many.
-func (l *askLimiter) sweep(now time.Time) {
-	if l.windows == nil || len(l.windows) >= maxAskWindows {
-		l.windows = make(map[string]*askWindow)
-		l.swept = now
-		return
+// window returns what a caller has asked within its minute.
+func (l *askLimiter) window(key string, now time.Time) *askWindow {
+	if l.recent == nil || now.Sub(l.turned) >= time.Minute || len(l.recent) >= maxAskWindows/2 {
+		l.older, l.recent, l.turned = l.recent, make(map[string]*askWindow), now
 	}
-	if now.Sub(l.swept) < time.Minute {
-		return
-	}
-	l.swept = now
-	for key, w := range l.windows {
-		if now.Sub(w.begin) >= time.Minute {
-			delete(l.windows, key)
+	w := l.recent[key]
+	if w == nil {
+		if w = l.older[key]; w == nil {
+			w = &askWindow{begin: now}
 		}
+		delete(l.older, key)
+		l.recent[key] = w
 	}
+	if now.Sub(w.begin) >= time.Minute {
+		*w = askWindow{begin: now}
+	}
+	return w
 }
 
 // caller names who is asked, and by what; known is false for callers that cannot be told apart.
