@@ -169,7 +169,7 @@ func (s *Store) prepare() (err error) {
 		{&s.get, s.read, selectSQL + ` WHERE kind = ? AND id = ? AND expires > ?`},
 		{&s.byKey, s.read, selectSQL + ` WHERE kind = ? AND key = ? AND key <> '' AND expires > ?`},
 	} {
-		if *st.to, err = st.db.Prepare(st.text); err != nil {
+		if *st.to, err = st.db.PrepareContext(context.Background(), st.text); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,9 @@ func listen(t *testing.T, s connect.Store) *listener {
 	go func() { l.done <- s.Watch(ctx, l.changed) }()
 	t.Cleanup(func() {
 		cancel()
-		_ = <-l.done
+		if err := <-l.done; err == nil {
+			t.Error("Watch returned no reason")
+		}
 	})
 	l.await(t, "", "")
 	return l
