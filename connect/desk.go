@@ -39,6 +39,7 @@ type Desk struct {
 	healthy atomic.Bool // Watch is listening
 	stop    context.CancelFunc
 	closed  bool           // guarded by mu
+	closing []func() error // what else Close ends
 	running sync.WaitGroup // the goroutines of the desk
 }
 
@@ -69,7 +70,7 @@ func Open(ctx context.Context, o *Options) (*Desk, error) {
 	if err := d.reach(ctx); err != nil {
 		return nil, err
 	}
-	if d.identity, err = opts.Identity.open(d); err != nil {
+	if d.identity, err = opts.Identity.open(ctx, d); err != nil {
 		return nil, fmt.Errorf("connect: Options.Identity: %w", err)
 	}
 	d.handler = d.routes()
@@ -95,8 +96,12 @@ func (d *Desk) Close() error {
 	d.closed = true
 	d.mu.Unlock()
 	d.stop()
+	var errs []error
+	for _, end := range d.closing {
+		errs = append(errs, end())
+	}
 	d.running.Wait()
-	return nil
+	return errors.Join(errs...)
 }
 
 // spawn runs fn on a goroutine that Close waits for. After Close it does nothing.

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -10,7 +11,9 @@ import (
 // CookieIdentity is an identity for tests: whoever a cookie says that they are. It plays a hosted one, or with Local set one without links.
 type CookieIdentity struct{ Unlinked bool }
 
-func (c CookieIdentity) open(d *Desk) (identity, error) { return &cookieIdentity{d, c}, nil }
+func (c CookieIdentity) open(_ context.Context, d *Desk) (identity, error) {
+	return &cookieIdentity{d, c}, nil
+}
 
 type cookieIdentity struct {
 	desk *Desk

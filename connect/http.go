@@ -69,10 +69,14 @@ func (d *Desk) guard(next http.Handler) http.Handler {
 }
 
 // policy is the content security policy: nothing runs, nothing is loaded but the stylesheet, nobody frames the page, and its form leads
-// to the desk and to targets.
+// to the desk and, by the redirect that answers it, to targets. Browsers hold every further redirect against the policy as well, and
+// providers send people on to hosts of theirs that nobody here knows: where the form leads away, any host with TLS must do.
 func policy(targets []string) string {
-	return "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self'" +
-		strings.Join(append([]string{""}, targets...), " ")
+	const common = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+	if len(targets) == 0 {
+		return common
+	}
+	return common + " https: " + strings.Join(targets, " ")
 }
 
 // A reply is a page as the answer to a request.

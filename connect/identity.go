@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -10,7 +11,7 @@ import (
 // An Identity says who is at a browser, and who is behind a call.
 type Identity interface {
 	// open makes it ready for a desk; what is wrong with its configuration is found here, not when somebody waits.
-	open(d *Desk) (identity, error)
+	open(ctx context.Context, d *Desk) (identity, error)
 }
 
 // identity is an Identity at work. Its methods may be called concurrently.
