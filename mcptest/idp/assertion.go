@@ -58,11 +58,10 @@ func (p *Provider) assertion(r *tokenRequest) (map[string]any, *oauthError) {
 
 // trusted finds the issuer of an assertion, and checks signature and audience.
 func (p *Provider) trusted(r *tokenRequest, t *jwt.JSONWebToken, said *assertionClaims) (*Trust, *oauthError) {
-	i := slices.IndexFunc(p.opts.Trust, func(x Trust) bool { return x.Issuer == said.Issuer })
-	if i < 0 {
+	trust := p.trustIn(said.Issuer)
+	if trust == nil {
 		return nil, refuse(errorGrant, "assertions of issuer %s are not taken here", said.Issuer)
 	}
-	trust := &p.opts.Trust[i]
 	set, err := trust.Keys(r.Context())
 	if err != nil {
 		p.opts.Logger.Error("idp: keys of a trusted issuer", "issuer", trust.Issuer, "error", err)
@@ -75,6 +74,17 @@ func (p *Provider) trusted(r *tokenRequest, t *jwt.JSONWebToken, said *assertion
 		return nil, refuse(errorGrant, "expected the audience %s, got %s", p.opts.Issuer, strings.Join(said.Audience, " "))
 	}
 	return trust, nil
+}
+
+func (p *Provider) trustIn(issuer string) *Trust {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.trust {
+		if t.Issuer == issuer {
+			return &t
+		}
+	}
+	return nil
 }
 
 // identity issues a token for the person whom an enterprise's identity provider vouches for.
@@ -196,11 +206,17 @@ func (p *Provider) exchange(r *tokenRequest) (map[string]any, *oauthError) {
 // peer finds where the client wants to be vouched for, and checks that it may.
 func (p *Provider) peer(r *tokenRequest) (*Peer, *oauthError) {
 	want := r.form["audience"]
-	i := slices.IndexFunc(p.opts.Peers, func(x Peer) bool { return len(want) == 1 && x.Issuer == want[0] })
-	if i < 0 {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.peers, func(x Peer) bool { return len(want) == 1 && x.Issuer == want[0] })
+	var peer *Peer
+	if i >= 0 {
+		found := p.peers[i]
+		peer = &found
+	}
+	p.mu.Unlock()
+	if peer == nil {
 		return nil, refuse("invalid_target", "nobody is vouched for at %s", strings.Join(want, " "))
 	}
-	peer := &p.opts.Peers[i]
 	if peer.Clients[r.client.ID] == "" {
 		return nil, refuse("invalid_target", "client %s is not known at %s", r.client.ID, peer.Issuer)
 	}

@@ -61,7 +61,7 @@ func (p *Provider) metadata() map[string]any {
 }
 
 func (p *Provider) takesIdentityAssertions() bool {
-	return slices.ContainsFunc(p.opts.Trust, func(t Trust) bool { return len(t.Workloads) == 0 })
+	return slices.ContainsFunc(p.trust, func(t Trust) bool { return len(t.Workloads) == 0 })
 }
 
 func (p *Provider) grants() []string {
@@ -69,10 +69,10 @@ func (p *Provider) grants() []string {
 	if !p.opts.NoRefreshTokens {
 		out = append(out, GrantRefresh)
 	}
-	if len(p.opts.Trust) > 0 {
+	if len(p.trust) > 0 {
 		out = append(out, GrantJWTBearer)
 	}
-	if len(p.opts.Peers) > 0 {
+	if len(p.peers) > 0 {
 		out = append(out, GrantTokenExchange)
 	}
 	return out

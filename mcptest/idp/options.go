@@ -2,7 +2,6 @@ package idp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -221,11 +220,6 @@ func (o *Options) check() error {
 			return fmt.Errorf("idp: Options.Users: subject %q is empty or there twice", s)
 		}
 		seen[s] = true
-	}
-	for _, t := range o.Trust {
-		if t.Issuer == "" || t.Keys == nil {
-			return errors.New("idp: Options.Trust: Issuer and Keys are needed")
-		}
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ type Provider struct {
 	users     []User
 	clients   table[*Client]
 	resources []Resource
+	trust     []Trust
+	peers     []Peer
 	auto      Auto
 	lies      Lies
 	faults    map[string]Fault
@@ -65,9 +67,14 @@ func New(o *Options) (*Provider, error) {
 		return nil, err
 	}
 	p := &Provider{opts: opts, base: base, csrf: http.NewCrossOriginProtection(), keys: []jose.JSONWebKey{key}, users: slices.Clone(opts.Users),
-		resources: slices.Clone(opts.Resources), auto: opts.Auto, faults: map[string]Fault{}, counts: map[string]int{}, seen: once{}, pairwise: []byte(newID())}
+		resources: slices.Clone(opts.Resources), auto: opts.Auto, peers: slices.Clone(opts.Peers), faults: map[string]Fault{}, counts: map[string]int{}, seen: once{}, pairwise: []byte(newID())}
 	for i := range opts.Clients {
 		if err := p.AddClient(&opts.Clients[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range opts.Trust {
+		if err := p.AddTrust(t); err != nil {
 			return nil, err
 		}
 	}
@@ -190,6 +197,24 @@ func (p *Provider) AddUser(u User) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users = append(slices.DeleteFunc(p.users, func(x User) bool { return x.Subject == u.Subject }), u)
+}
+
+// AddTrust adds an issuer whose assertions are taken, or replaces the one with that issuer.
+func (p *Provider) AddTrust(t Trust) error {
+	if t.Issuer == "" || t.Keys == nil {
+		return errors.New("idp: Trust: Issuer and Keys are needed")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trust = append(slices.DeleteFunc(p.trust, func(x Trust) bool { return x.Issuer == t.Issuer }), t)
+	return nil
+}
+
+// AddPeer adds an authorization server at which the provider vouches, or replaces the one with that issuer.
+func (p *Provider) AddPeer(peer Peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peers = append(slices.DeleteFunc(p.peers, func(x Peer) bool { return x.Issuer == peer.Issuer }), peer)
 }
 
 func (p *Provider) user(subject string) *User {
