@@ -89,17 +89,11 @@ func (v *jwtVerifier) check() error      { return v.wrong }
 // prepare fills in defaults and checks the rest.
 func (v *jwtVerifier) prepare() error {
 	o := &v.opts
-	def := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-		*d = max(*d, 0)
-	}
-	def(&o.ClockSkew, DefaultClockSkew)
-	def(&o.KeepVerified, DefaultKeepVerified)
-	def(&o.KeyRefresh, DefaultKeyRefresh)
-	def(&o.KeyFetchPause, DefaultKeyFetchPause)
-	def(&o.StaleKeys, DefaultStaleKeys)
+	defaultDuration(&o.ClockSkew, DefaultClockSkew)
+	defaultDuration(&o.KeepVerified, DefaultKeepVerified)
+	defaultDuration(&o.KeyRefresh, DefaultKeyRefresh)
+	defaultDuration(&o.KeyFetchPause, DefaultKeyFetchPause)
+	defaultDuration(&o.StaleKeys, DefaultStaleKeys)
 	if o.Types == nil {
 		o.Types = []string{"at+jwt"}
 	}
@@ -129,6 +123,14 @@ func (v *jwtVerifier) prepare() error {
 	}
 	v.keys = &keySet{issuer: v.issuer, url: o.JWKSURL, fetch: fetch, opts: o}
 	return nil
+}
+
+// defaultDuration fills in a default; negative durations mean none.
+func defaultDuration(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+	*d = max(*d, 0)
 }
 
 // asymmetric are the algorithms by which a published key can check a signature.

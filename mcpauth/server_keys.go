@@ -35,7 +35,9 @@ type FetchOptions struct {
 	Timeout time.Duration
 	// TLS is used for what is dialled. The default is nil: that of crypto/tls.
 	TLS *tls.Config
-	// RoundTripper replaces all that, for instance by a proxy, which must then enforce a policy about addresses itself.
+	// Proxy is a proxy to go through, as http://host:port or https://host:port. It is told addresses that were checked, never names.
+	Proxy *url.URL
+	// RoundTripper replaces all that; it must then enforce a policy about addresses itself.
 	RoundTripper http.RoundTripper
 }
 
@@ -44,7 +46,8 @@ func (o *FetchOptions) fetcher(issuer *url.URL) (*fetcher, error) {
 	if o == nil {
 		o = &FetchOptions{}
 	}
-	c := &ClientOptions{AllowLoopback: o.AllowLoopback, AllowNetworks: o.AllowNetworks, MaxDocumentBytes: o.MaxDocumentBytes, FetchTimeout: o.Timeout, TLS: o.TLS}
+	c := &ClientOptions{AllowLoopback: o.AllowLoopback, AllowNetworks: o.AllowNetworks, MaxDocumentBytes: o.MaxDocumentBytes, FetchTimeout: o.Timeout, TLS: o.TLS,
+		Proxy: o.Proxy}
 	if c.MaxDocumentBytes == 0 {
 		c.MaxDocumentBytes = DefaultMaxDocumentBytes
 	}
@@ -53,6 +56,9 @@ func (o *FetchOptions) fetcher(issuer *url.URL) (*fetcher, error) {
 	}
 	if c.MaxDocumentBytes < 0 || c.FetchTimeout < 0 {
 		return nil, errors.New("mcpauth: FetchOptions.MaxDocumentBytes and Timeout must not be negative")
+	}
+	if err := checkProxy(o.Proxy); err != nil {
+		return nil, err
 	}
 	f := newFetcher(issuer, c)
 	f.options = "FetchOptions"

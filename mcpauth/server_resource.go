@@ -239,6 +239,7 @@ type verified struct {
 	until     time.Time // when it must be verified again
 	key, cert string    // thumbprints that it is bound to
 	lacks     bool      // a scope that every request needs is missing
+	refused   error     // the token is good, but not here
 }
 
 // Verify returns who stands behind an access token that did not come in a request to the MCP endpoint: with a browser's login at a page
@@ -263,7 +264,7 @@ func (r *Resource) verify(ctx context.Context, token string) (*verified, error) 
 	key := sha256.Sum256([]byte(token))
 	now := time.Now()
 	if v := r.tokens.get(key, now); v != nil {
-		return v, nil
+		return v, v.refused
 	}
 	t, err := r.verifier.Verify(ctx, token)
 	if err != nil {
@@ -275,14 +276,14 @@ func (r *Resource) verify(ctx context.Context, token string) (*verified, error) 
 	if now = time.Now(); !t.Expiry.IsZero() && !now.Before(t.Expiry) {
 		return nil, invalid("the token has expired")
 	}
-	if !slices.ContainsFunc(t.Audience, r.means) {
-		return nil, invalid("the token is for another resource: expected %q, got %q", r.id, clipAll(t.Audience))
-	}
 	v := r.remember(t, now)
+	if !t.audienceImplied && !slices.ContainsFunc(t.Audience, r.means) {
+		v.refused = invalid("the token is for another resource: expected %q, got %q", r.id, clipAll(t.Audience))
+	}
 	if t.KeepFor > 0 {
 		r.tokens.put(key, v, now)
 	}
-	return v, nil
+	return v, v.refused
 }
 
 // remember makes of a token what is kept of it.

@@ -45,6 +45,8 @@ type Token struct {
 	Claims json.RawMessage
 	// KeepFor is for how long, until Expiry at most, the token is good without being verified again. Zero: each use verifies it.
 	KeepFor time.Duration
+
+	audienceImplied bool // the verifier vouches for that, and Audience is empty
 }
 
 // A TokenError says that a token is not valid. The answer is a status of 401 with error="invalid_token".
