@@ -99,7 +99,7 @@ func (d *Desk) tellLater(call *mcp.Call, in *interaction, elicitation string) {
 
 // refuse ends an interaction because the person does not want it, unless they have finished it before: only what is stored counts.
 func (d *Desk) refuse(ctx context.Context, id, reason string, cause error) (*interaction, error) {
-	ctx, cancel := commit(ctx)
+	ctx, cancel := d.commit(ctx)
 	defer cancel()
 	in, err := d.step(ctx, id, func(in *interaction) error {
 		if !in.open(time.Now()) {

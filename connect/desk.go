@@ -32,6 +32,8 @@ type Desk struct {
 	creating    stripes // one interaction of a person is opened at a time
 	credentials *credentialCache
 	flights     flights
+	lease       time.Duration // how long a running action may be silent
+	grace       time.Duration // how long a step may take that must not be given up because its browser is gone
 
 	mu    sync.Mutex
 	kinds map[kindName]kindHandler
@@ -62,7 +64,7 @@ func Open(ctx context.Context, o *Options) (*Desk, error) {
 	}
 	d := &Desk{
 		opts: opts, base: base, store: opts.Store, keys: opts.Keys, log: opts.Logger, pages: renderer,
-		hub: newHub(), credentials: newCredentialCache(), kinds: make(map[kindName]kindHandler),
+		hub: newHub(), credentials: newCredentialCache(), lease: runLease, grace: commitTimeout, kinds: make(map[kindName]kindHandler),
 	}
 	if _, err := d.keys.ring(); err != nil {
 		return nil, err
@@ -171,7 +173,7 @@ const (
 	pollInterval  = 2 * time.Second // looking after those who wait, while Watch does not
 	pruneInterval = 10 * time.Minute
 	watchRetry    = time.Second
-	commitTimeout = 10 * time.Second // for a step that must not be given up because its browser is gone
+	commitTimeout = 10 * time.Second
 )
 
 // watch wakes those who wait for what other replicas do, as long as ctx lasts.

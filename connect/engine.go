@@ -322,7 +322,7 @@ func (d *Desk) settle(ctx context.Context, in *interaction) error {
 	if !ok || len(in.data.Payload) == 0 || !h.applies() {
 		return nil
 	}
-	ctx, cancel := commit(ctx)
+	ctx, cancel := d.commit(ctx)
 	defer cancel()
 	if err := h.apply(ctx, in); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -76,3 +77,9 @@ const (
 	RowCredential  = rowCredential
 	RowAudit       = rowAudit
 )
+
+// SetLease shortens the time after which a silent run is taken for dead. It is called before the desk is used.
+func (d *Desk) SetLease(lease time.Duration) { d.lease = lease }
+
+// SetGrace shortens the time for steps that must not be given up. It is called before the desk is used.
+func (d *Desk) SetGrace(grace time.Duration) { d.grace = grace }

@@ -85,7 +85,7 @@ func (d *Desk) removeCredential(r *http.Request, who *visitor) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := commit(r.Context())
+	ctx, cancel := d.commit(r.Context())
 	defer cancel()
 	if err := d.revokeCredential(ctx, who.owner(), id); err != nil {
 		return err

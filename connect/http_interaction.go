@@ -212,7 +212,7 @@ var errStranger = errors.New("connect: the interaction is somebody else's")
 
 // advance is a step of an open interaction, by the person whose it is.
 func (d *Desk) advance(ctx context.Context, v *visit, change func(in *interaction) error) (*interaction, error) {
-	ctx, cancel := commit(ctx)
+	ctx, cancel := d.commit(ctx)
 	defer cancel()
 	return d.step(ctx, v.in.ID, func(in *interaction) error {
 		switch {

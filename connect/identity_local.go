@@ -195,7 +195,7 @@ func (l *localIdentity) submitCode(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	value, id := randomCookie()
-	ctx, cancel := commit(r.Context())
+	ctx, cancel := l.d.commit(r.Context())
 	defer cancel()
 	in, err := l.d.step(ctx, in.ID, func(in *interaction) error { return claim(in, r.PostFormValue("code"), id) })
 	if err != nil {

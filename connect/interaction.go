@@ -202,6 +202,6 @@ func (d *Desk) write(ctx context.Context, in *interaction) error {
 }
 
 // commit returns a context for a step that must not be given up because whoever began it is gone.
-func commit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+func (d *Desk) commit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d.grace)
 }

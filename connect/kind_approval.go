@@ -81,10 +81,10 @@ type storedError struct {
 	Data    json.RawMessage `json:"data,omitzero"`
 }
 
-// How long a run may be silent before it is taken for dead, and how often it shows itself.
+// How long a run may be silent before it is taken for dead, and how often it shows itself in that time.
 const (
 	runLease = 30 * time.Second
-	runBeat  = 10 * time.Second
+	beats    = 3
 )
 
 // Do has a person approve an action on a page of the desk, and then runs fn, once, with exactly what was approved; it returns what comes
@@ -253,7 +253,7 @@ func (d *Desk) begin(ctx context.Context, id, sum, run string) (*interaction, er
 		case in.row.Status != statusApproved:
 			return errAsIs
 		}
-		part.Run, part.Until = run, time.Now().Add(runLease)
+		part.Run, part.Until = run, time.Now().Add(d.lease)
 		in.row.Status, in.row.Expires = statusRunning, time.Now().Add(keepOutcome)
 		return part.keep(in)
 	})
@@ -298,7 +298,7 @@ func (d *Desk) run(ctx context.Context, id, run string, fn func() (json.RawMessa
 // conclude stores what came of a run. The truth wins over a guess: a run that was taken for dead, and has come to its end after all,
 // replaces "unknown".
 func (d *Desk) conclude(ctx context.Context, id, run, status string, outcome *storedOutcome) {
-	ctx, cancel := commit(ctx)
+	ctx, cancel := d.commit(ctx)
 	defer cancel()
 	for {
 		_, err := d.step(ctx, id, func(in *interaction) error {
@@ -332,7 +332,7 @@ func (d *Desk) beat(ctx context.Context, id, run string) (stop func()) {
 	ended := make(chan struct{})
 	go func() { // ends with the run, which waits for it
 		defer close(ended)
-		tick := time.NewTicker(runBeat)
+		tick := time.NewTicker(d.lease / beats)
 		defer tick.Stop()
 		for {
 			select {
@@ -345,7 +345,7 @@ func (d *Desk) beat(ctx context.Context, id, run string) (stop func()) {
 				if err != nil || part.Run != run || in.row.Status != statusRunning {
 					return errors.Join(err, errAsIs)
 				}
-				part.Until = time.Now().Add(runLease)
+				part.Until = time.Now().Add(d.lease)
 				return part.keep(in)
 			})
 			if err != nil && ctx.Err() == nil {

@@ -259,7 +259,7 @@ func (p *PageSource) complete(ctx context.Context, id string, result any) error 
 	if err != nil {
 		return fmt.Errorf("connect: the result of page %q cannot be encoded: %w", p.spec.Name, err)
 	}
-	ctx, cancel := commit(ctx)
+	ctx, cancel := p.desk.commit(ctx)
 	defer cancel()
 	_, err = p.desk.step(ctx, id, func(in *interaction) error {
 		if !in.open(time.Now()) {
@@ -321,7 +321,7 @@ func (p *PageSource) happened(ctx context.Context, e *Event) error {
 	if !e.Failed {
 		return p.complete(ctx, in.ID, e.Result)
 	}
-	ctx, cancel := commit(ctx)
+	ctx, cancel := p.desk.commit(ctx)
 	defer cancel()
 	_, err = p.desk.step(ctx, in.ID, func(in *interaction) error {
 		if !in.open(time.Now()) {

@@ -130,7 +130,7 @@ func (d *Desk) endSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s != nil {
-		ctx, cancel := commit(r.Context())
+		ctx, cancel := d.commit(r.Context())
 		defer cancel()
 		if err := d.expire(ctx, s.row); err != nil {
 			return err

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/seed38e7925c/parley/connect"
 	"github.com/seed38e7925c/parley/connect/storetest"
 	"github.com/seed38e7925c/parley/mcp"
@@ -34,6 +36,7 @@ type world struct {
 	store    connect.Store
 	replicas []*replica
 	next     atomic.Int64
+	route    func(n int64) int // which replica serves a request; nil: one after the other
 	logs     *safeBuffer
 }
 
@@ -147,7 +150,11 @@ func (w *world) newReplica(o *worldOptions, store connect.Store, keys *connect.K
 // serve hands each request to the next replica.
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	n := w.next.Add(1)
-	w.replicas[int(n)%len(w.replicas)].http.ServeHTTP(rw, r)
+	i := int(n) % len(w.replicas)
+	if w.route != nil {
+		i = w.route(n)
+	}
+	w.replicas[i].http.ServeHTTP(rw, r)
 }
 
 // tryKey accepts keys that begin with mk_.
@@ -209,9 +216,15 @@ func (w *world) paid() int64 {
 // client connects a client of somebody.
 func (w *world) client(token string, rev mcp.Revision, person *mcp.Interactor) *mcp.Client {
 	w.t.Helper()
+	return w.clientCalled("Desk Assistant", token, rev, person)
+}
+
+// clientCalled is client for one that calls itself something.
+func (w *world) clientCalled(name, token string, rev mcp.Revision, person *mcp.Interactor) *mcp.Client {
+	w.t.Helper()
 	c, err := mcp.Connect(w.t.Context(), mcphttp.Dial(w.url+"/mcp", &mcphttp.DialOptions{
 		Header: http.Header{"Authorization": {"Bearer " + token}}, CloseTimeout: patience,
-	}), &mcp.ClientOptions{Info: &mcp.Implementation{Name: "Desk Assistant", Version: "1"}, Revisions: []mcp.Revision{rev}, Interactor: person})
+	}), &mcp.ClientOptions{Info: &mcp.Implementation{Name: name, Version: "1"}, Revisions: []mcp.Revision{rev}, Interactor: person})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -402,4 +415,163 @@ func (w *world) rows(kind string) []*connect.Row {
 		w.t.Fatal(err)
 	}
 	return rows
+}
+
+// has reports whether this build serves a revision.
+func has(rev mcp.Revision) bool { return slices.Contains(revisions(), rev) }
+
+// actionIn returns the action of the first form of a page whose action ends so.
+func actionIn(t *testing.T, body, suffix string) string {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`action="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		if strings.HasSuffix(m[1], suffix) {
+			return m[1]
+		}
+	}
+	t.Fatalf("no form leads to %s: %s", suffix, body)
+	return ""
+}
+
+// states is an mcp.StateStore in memory.
+type states struct {
+	mu  sync.Mutex
+	all map[string][]byte
+}
+
+func newStates() *states { return &states{all: make(map[string][]byte)} }
+
+func (s *states) Create(_ context.Context, key string, value []byte, _ time.Time) (existing []byte, created bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.all[key]; ok {
+		return v, false, nil
+	}
+	s.all[key] = bytes.Clone(value)
+	return nil, true, nil
+}
+
+func (s *states) Set(_ context.Context, key string, value []byte, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[key] = bytes.Clone(value)
+	return nil
+}
+
+func (s *states) Get(_ context.Context, key string) ([]byte, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.all[key]
+	return v, ok, nil
+}
+
+func (s *states) Delete(_ context.Context, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, key)
+	return nil
+}
+
+// rounds waits until so many more requests have come: calls that were held, and are made again.
+func (w *world) rounds(n int64) {
+	w.t.Helper()
+	until := w.next.Load() + n
+	eventually(w.t, "another round", func() bool { return w.next.Load() >= until })
+}
+
+// eventually waits for something to become true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Errorf("it never happened: %s", what)
+			return
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// wire posts a message as it is, at 2026-07-28, and returns the answer, the last message of it where it is a stream.
+func (w *world) wire(token, method string, params map[string]any) map[string]any {
+	w.t.Helper()
+	params["_meta"] = map[string]any{
+		"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
+		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "raw", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"url": map[string]any{}}},
+	}
+	body, err := jsonv2.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.url+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("MCP-Protocol-Version", "2026-07-28")
+	req.Header.Set("Mcp-Method", method)
+	if name, ok := params["name"].(string); ok {
+		req.Header.Set("Mcp-Name", name)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		for line := range strings.Lines(string(raw)) {
+			if data, ok := strings.CutPrefix(line, "data: "); ok {
+				raw = []byte(data)
+			}
+		}
+	}
+	var m map[string]any
+	if err := jsonv2.Unmarshal(raw, &m); err != nil {
+		w.t.Fatalf("%v: %s", err, raw)
+	}
+	return m
+}
+
+// asked returns the address and the state of an answer that asks for a page.
+func asked(t *testing.T, m map[string]any) (link, state string) {
+	t.Helper()
+	result, _ := m["result"].(map[string]any)
+	requests, _ := result["inputRequests"].(map[string]any)
+	state, _ = result["requestState"].(string)
+	for _, r := range requests {
+		params, _ := r.(map[string]any)["params"].(map[string]any)
+		link, _ = params["url"].(string)
+	}
+	if state == "" {
+		t.Fatalf("it does not ask: %v", m)
+	}
+	return link, state
+}
+
+// accepted is what a client sends with a retry: yes to whatever was asked.
+func accepted(m map[string]any) map[string]any {
+	result, _ := m["result"].(map[string]any)
+	requests, _ := result["inputRequests"].(map[string]any)
+	responses := map[string]any{}
+	for key := range requests {
+		responses[key] = map[string]any{"action": "accept"}
+	}
+	return responses
+}
+
+// addPageTool adds a tool that sends people to the page.
+func addPageTool(srv *mcp.Server, r *replica) {
+	mcp.AddTool(srv, &mcp.Tool{Name: "buy"}, func(ctx context.Context, call *mcp.Call, in pay) (where, error) {
+		raw, err := r.page.Wait(ctx, call, in)
+		if err != nil {
+			return where{}, err
+		}
+		return where{Text: "the page says " + string(raw)}, nil
+	})
 }

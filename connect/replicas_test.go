@@ -1,0 +1,163 @@
+package connect_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed38e7925c/parley/connect"
+	"github.com/seed38e7925c/parley/connect/storetest"
+	"github.com/seed38e7925c/parley/mcp"
+)
+
+// TestReplicas: call, retry, page and form land on whatever replica comes next.
+func TestReplicas(t *testing.T) {
+	w := newWorld(t, &worldOptions{replicas: 3, ask: mcp.AskOptions{Hold: 200 * time.Millisecond}})
+	var wg sync.WaitGroup
+	for i := range 12 {
+		subject := fmt.Sprintf("person%d", i)
+		person, pages := links()
+		c := w.client(subject+"/desktop", mcp.Revision20260728, person)
+		b := w.browser(subject)
+		wg.Go(func() {
+			done := call(t, c, "geocode", where{subject})
+			link := get(t, pages)
+			if i%3 == 0 {
+				w.rounds(2) // the person takes longer than a call is held
+			}
+			b.fill(link, "submit", "f-value", "mk_"+subject)
+			if o := get(t, done); o.err != nil || !strings.HasPrefix(o.res.Text, subject+" with a key") {
+				t.Errorf("%+v", o)
+			}
+			done = call(t, c, "pay", pay{i + 1})
+			b.fill(get(t, pages), "submit")
+			if o := get(t, done); o.err != nil || !strings.HasPrefix(o.res.Text, strings.Repeat("I", i+1)+" EUR paid, "+subject) {
+				t.Errorf("%+v", o)
+			}
+			if len(pages) != 0 {
+				t.Error("the person was asked again")
+			}
+		})
+	}
+	wg.Wait()
+	if w.paid() != 12 {
+		t.Errorf("%d actions ran", w.paid())
+	}
+}
+
+// TestRevocationReachesEveryReplica: a secret that is removed at one replica is not used by another a second later, even where the store
+// tells nobody.
+func TestRevocationReachesEveryReplica(t *testing.T) {
+	for _, watched := range []bool{true, false} {
+		w := newWorld(t, &worldOptions{replicas: 2, wrap: func(_ int, s connect.Store) connect.Store {
+			if watched {
+				return s
+			}
+			return unwatched{s}
+		}})
+		person, pages := links()
+		c := w.client("alice/desktop", mcp.Revision20260728, person)
+		done := call(t, c, "geocode", where{"Bern"})
+		b := w.browser("alice")
+		b.fill(get(t, pages), "submit", "f-value", "mk_1")
+		get(t, done)
+		for range 4 { // every replica has it in its cache
+			if _, err := mcp.CallTool[where](t.Context(), c, "geocode", where{"Bern"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := b.open(w.url + "/connect/")
+		action := actionIn(t, p.body, "/revoke")
+		b.post(w.url+action, map[string][]string{"csrf": {p.csrf()}})
+		gone := time.Now()
+		asked := 0
+		for time.Since(gone) < 1200*time.Millisecond && asked == 0 {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			_, err := mcp.CallTool[where](ctx, c, "geocode", where{"Bern"})
+			cancel()
+			if err != nil {
+				asked++
+			}
+			if time.Since(gone) > 1100*time.Millisecond && err == nil {
+				t.Errorf("watched %v: it is still used %v later", watched, time.Since(gone))
+			}
+		}
+		if asked == 0 {
+			t.Errorf("watched %v: the person is not asked again", watched)
+		}
+	}
+}
+
+// unwatched is a store that never tells of anything.
+type unwatched struct{ connect.Store }
+
+func (unwatched) Watch(ctx context.Context, _ func(kind, id string)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestWatchFails: while the store cannot be watched, those who wait are looked after all the same.
+func TestWatchFails(t *testing.T) {
+	w := newWorld(t, &worldOptions{replicas: 2, wrap: func(_ int, s connect.Store) connect.Store { return deaf{s} }})
+	person, pages := links()
+	c := w.client("alice/desktop", mcp.Revision20260728, person)
+	done := call(t, c, "geocode", where{"Bern"})
+	w.browser("alice").fill(get(t, pages), "submit", "f-value", "mk_1")
+	if o := get(t, done); o.err != nil {
+		t.Fatal(o.err)
+	}
+}
+
+// deaf is a store that cannot be watched.
+type deaf struct{ connect.Store }
+
+func (deaf) Watch(context.Context, func(kind, id string)) error { return fmt.Errorf("no connection") }
+
+// TestStateless20251125: sessions without a way back are answered -32042, and the call that is made again goes on, with a store and
+// without.
+func TestStateless20251125(t *testing.T) {
+	if !has(mcp.Revision20251125) {
+		return
+	}
+	for _, kept := range []bool{true, false} {
+		t.Run(fmt.Sprintf("store=%v", kept), func(t *testing.T) {
+			store := storetest.NewMemory()
+			o := &worldOptions{stateless: true, store: store, replicas: 2}
+			if kept {
+				o.ask.Store = newStates()
+			}
+			w := newWorld(t, o)
+			person, pages := links()
+			ready := make(chan struct{}, 10)
+			person.Wait = func(ctx context.Context, _ *mcp.OpenQuestion) error {
+				select {
+				case <-ready:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			c := w.client("alice/desktop", mcp.Revision20251125, person)
+			b := w.browser("alice")
+			for _, tool := range []struct {
+				name string
+				args any
+				form []string
+			}{{"geocode", where{"Bern"}, []string{"f-value", "mk_1"}}, {"pay", pay{2}, nil}, {"pay", pay{2}, nil}} {
+				done := call(t, c, tool.name, tool.args)
+				link := get(t, pages)
+				b.fill(link, "submit", tool.form...)
+				ready <- struct{}{}
+				if o := get(t, done); o.err != nil {
+					t.Fatalf("%s: %v", tool.name, o.err)
+				}
+			}
+			if w.paid() != 2 {
+				t.Errorf("%d payments", w.paid())
+			}
+		})
+	}
+}
