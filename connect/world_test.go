@@ -23,7 +23,9 @@ import (
 	"github.com/seed38e7925c/parley/connect"
 	"github.com/seed38e7925c/parley/connect/storetest"
 	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcpauth"
 	"github.com/seed38e7925c/parley/mcphttp"
+	"github.com/seed38e7925c/parley/mcptest/idp"
 )
 
 // patience is how long anything may take that must happen.
@@ -60,6 +62,9 @@ type worldOptions struct {
 	tools     func(srv *mcp.Server, r *replica)
 	ask       mcp.AskOptions
 	stateless bool
+	issuer    *idp.Server         // callers have its tokens, and people sign in there; the default is the identity of tests
+	oidc      connect.OIDCOptions // with issuer
+	noReading bool                // with issuer: the access tokens of browsers are not read
 }
 
 // newWorld starts one.
@@ -105,6 +110,10 @@ func (w *world) newReplica(o *worldOptions, store connect.Store, keys *connect.K
 	if o.desk != nil {
 		o.desk(opts)
 	}
+	authenticate := bearer
+	if o.issuer != nil {
+		authenticate = w.signInAt(o, opts)
+	}
 	desk, err := connect.Open(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +142,7 @@ func (w *world) newReplica(o *worldOptions, store connect.Store, keys *connect.K
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcphttp.NewHandler(srv, &mcphttp.Options{
-		Authenticate: bearer, Logger: log, Sessions: &mcphttp.SessionOptions{Stateless: o.stateless, Keys: ask.Keys},
+		Authenticate: authenticate, Logger: log, Sessions: &mcphttp.SessionOptions{Stateless: o.stateless, Keys: ask.Keys},
 	}))
 	mux.Handle("/connect/", desk)
 	r.http = mux
@@ -145,6 +154,25 @@ func (w *world) newReplica(o *worldOptions, store connect.Store, keys *connect.K
 		}
 	})
 	return r
+}
+
+// signInAt makes an issuer's people those of the server and of the desk.
+func (w *world) signInAt(o *worldOptions, opts *connect.Options) func(*http.Request) (*mcp.Principal, error) {
+	w.t.Helper()
+	resource, err := mcpauth.NewResource(w.url+"/mcp", mcpauth.JWT(o.issuer.Issuer(), nil), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	oidc := o.oidc
+	if !o.noReading {
+		oidc.Resource = resource
+	}
+	opts.Identity = connect.OIDC(o.issuer.Issuer(), "desk", "desk-secret", &oidc)
+	client := &idp.Client{ID: "desk", Secret: "desk-secret", RedirectURIs: []string{opts.BaseURL + "signin/callback"}}
+	if err := o.issuer.AddClient(client); err != nil {
+		w.t.Fatal(err)
+	}
+	return resource.Authenticate
 }
 
 // serve hands each request to the next replica.
