@@ -10,14 +10,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/seed38e7925c/parley/internal/netrange"
+	"github.com/seed38e7925c/parley/internal/dialguard"
 )
 
 // Defaults of what is fetched.
@@ -80,37 +78,17 @@ func (f *fetcher) dial(ctx context.Context, network, addr string) (net.Conn, err
 
 // dialDirect connects without a proxy.
 func (f *fetcher) dialDirect(ctx context.Context, network, addr string, own bool) (net.Conn, error) {
-	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return fmt.Errorf("mcpauth: %q is no address: %w", address, err)
-		}
-		return f.permits(at.Addr(), own)
-	}}
+	d := &net.Dialer{Timeout: 10 * time.Second, Control: f.guard(own).Control}
 	return d.DialContext(ctx, network, addr)
 }
 
-// forbiddenNets never hold an authorization server.
-var forbiddenNets = slices.Concat(netrange.Unusable, netrange.Documentation, netrange.Metadata)
-
-// permits decides about one address. own says that it is the MCP server's.
-func (f *fetcher) permits(a netip.Addr, own bool) error {
-	if netrange.Within(a.WithZone("").Unmap(), f.allow) {
-		return nil
-	}
-	switch {
-	case a.Is4() && a.IsLoopback(), a == netip.IPv6Loopback():
-		if f.loopback {
-			return nil
-		}
-		return fmt.Errorf("mcpauth: %s is this computer; set %s.AllowLoopback if that is meant", a, f.options)
-	case a.Zone() != "", a.Is4In6(), a.IsUnspecified(), a.Is6() && netrange.Within(a, netrange.Embedding), netrange.Within(a, forbiddenNets):
-		return fmt.Errorf("mcpauth: %s is reserved, or hides another address; nothing is sent there", a)
-	case !own && netrange.Within(a, netrange.Private):
-		return fmt.Errorf("mcpauth: %s is in a private network; name it in %s.AllowNetworks if that is meant", a, f.options)
-	}
-	return nil
+// guard decides about addresses. own says that it is the MCP server's.
+func (f *fetcher) guard(own bool) *dialguard.Guard {
+	return &dialguard.Guard{Package: "mcpauth", Options: f.options, Loopback: f.loopback, Networks: f.allow, Private: own}
 }
+
+// permits decides about one address.
+func (f *fetcher) permits(a netip.Addr, own bool) error { return f.guard(own).Permits(a) }
 
 // checkURL says what is wrong with a URL that a document named for a purpose.
 func (f *fetcher) checkURL(purpose, raw string) error {
