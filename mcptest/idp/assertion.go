@@ -27,6 +27,9 @@ type assertionClaims struct {
 	ClientID string   `json:"client_id"`
 	Resource audience `json:"resource"`
 	Scope    string   `json:"scope"`
+
+	AuthTime *jwt.NumericDate `json:"auth_time"` // when the person signed in at the issuer
+	ACR      string           `json:"acr"`
 }
 
 // audience is one string or several.
@@ -127,7 +130,10 @@ func (p *Provider) identity(r *tokenRequest, trust *Trust, said *assertionClaims
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g := &grant{clientID: r.client.ID, subject: subject, sub: p.subjectFor(subject, r.client, ""), scopes: scopes, resources: resources}
+	g := &grant{clientID: r.client.ID, subject: subject, sub: p.subjectFor(subject, r.client, ""), scopes: scopes, resources: resources, acr: said.ACR}
+	if said.AuthTime != nil {
+		g.authTime = said.AuthTime.Time()
+	}
 	return p.issue(r, &issuance{grant: g, scopes: scopes, resources: resources})
 }
 
@@ -175,11 +181,14 @@ func (p *Provider) exchange(r *tokenRequest) (map[string]any, *oauthError) {
 	if problem != nil {
 		return nil, problem
 	}
-	subject, problem := p.subjectToken(r)
+	person, problem := p.subjectToken(r)
 	if problem != nil {
 		return nil, problem
 	}
-	claims := map[string]any{"aud": peer.Issuer, "client_id": peer.Clients[r.client.ID], "sub": subject, "jti": newID()}
+	claims := map[string]any{"aud": peer.Issuer, "client_id": peer.Clients[r.client.ID], "sub": person.subject, "jti": newID()}
+	if !person.authTime.IsZero() {
+		claims["auth_time"], claims["acr"] = person.authTime.Unix(), person.acr
+	}
 	if resources := r.form["resource"]; len(resources) == 1 {
 		claims["resource"] = resources[0]
 	} else if len(resources) > 1 {
@@ -231,47 +240,49 @@ func (p *Provider) peer(r *tokenRequest) (*Peer, *oauthError) {
 	return peer, nil
 }
 
-// subjectToken finds out who a subject token is about.
-func (p *Provider) subjectToken(r *tokenRequest) (string, *oauthError) {
+// subjectToken finds out who a subject token is about, and when they signed in.
+func (p *Provider) subjectToken(r *tokenRequest) (*grant, *oauthError) {
 	token, kind := r.form.Get("subject_token"), r.form.Get("subject_token_type")
 	switch kind {
 	case typeIDToken, typeRefresh:
 	default:
 		if p.opts.SubjectToken == nil {
-			return "", refuse(errorRequest, "subject tokens of type %q are not taken", kind)
+			return nil, refuse(errorRequest, "subject tokens of type %q are not taken", kind)
 		}
 		subject, err := p.opts.SubjectToken(r.Context(), kind, token)
 		if err != nil {
 			p.opts.Logger.Info("idp: subject token refused", "type", kind, "error", err)
-			return "", refuse(errorGrant, "the subject token is not valid")
+			return nil, refuse(errorGrant, "the subject token is not valid")
 		}
-		return subject, nil
+		return &grant{subject: subject}, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if kind == typeRefresh {
 		t, ok := p.refreshes.get(p.opts.Now(), token)
 		if !ok || t.grant.clientID != r.client.ID || t.grant.revoked || !t.usedAt.IsZero() || (t.jkt != "" && t.jkt != r.jkt) {
-			return "", refuse(errorGrant, "the subject token is not valid, or is another client's")
+			return nil, refuse(errorGrant, "the subject token is not valid, or is another client's")
 		}
-		return t.grant.subject, nil
+		return t.grant, nil
 	}
 	return p.subjectOf(token, r.client)
 }
 
 // subjectOf is who an ID token of a client is about. Callers hold the lock.
-func (p *Provider) subjectOf(token string, c *Client) (string, *oauthError) {
+func (p *Provider) subjectOf(token string, c *Client) (*grant, *oauthError) {
 	claims, ok := p.ownClaims(token, "JWT")
 	exp, _ := claims["exp"].(float64)
 	sub, _ := claims["sub"].(string)
 	if !ok || claims["aud"] != c.ID || p.opts.Now().Unix() >= int64(exp) {
-		return "", refuse(errorGrant, "the subject token is not an ID token of client %s that is valid now", c.ID)
+		return nil, refuse(errorGrant, "the subject token is not an ID token of client %s that is valid now", c.ID)
 	}
 	for i := range p.users {
 		u := &p.users[i]
 		if u.Subject == sub || slices.ContainsFunc(c.RedirectURIs, func(uri string) bool { return p.subjectFor(u.Subject, c, uri) == sub }) {
-			return u.Subject, nil
+			at, _ := claims["auth_time"].(float64)
+			acr, _ := claims["acr"].(string)
+			return &grant{subject: u.Subject, authTime: time.Unix(int64(at), 0), acr: acr}, nil
 		}
 	}
-	return "", refuse(errorGrant, "the subject token is about nobody here")
+	return nil, refuse(errorGrant, "the subject token is about nobody here")
 }

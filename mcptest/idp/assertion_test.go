@@ -72,7 +72,7 @@ func TestEnterpriseManaged(t *testing.T) {
 			t.Errorf("%s: status %d, %v", name, status, d)
 			continue
 		}
-		if got := claims(t, d["access_token"]); got["sub"] != c.sub || got["aud"] != resource || got["client_id"] != "host-at-as" {
+		if got := claims(t, d["access_token"]); got["sub"] != c.sub || got["aud"] != resource || got["client_id"] != "host-at-as" || (got["auth_time"] != nil) != (name != "SAML") {
 			t.Errorf("%s: %v", name, got)
 		}
 		status, d = post(t, as.Issuer()+idp.Token, form)

@@ -7,6 +7,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -191,5 +192,31 @@ func TestCaseA03SecondTry(t *testing.T) {
 	now = now.Add(5 * time.Minute)
 	if _, err := a.conf.TokenSource(a.ctx(), tok).Token(); err == nil {
 		t.Error("the token serves for ever")
+	}
+}
+
+// Many people at once do not disturb each other, while keys rotate.
+func TestConcurrentLogins(t *testing.T) {
+	p := idp.Start(t, &idp.Options{Auto: idp.Auto{Consent: idp.Approve}, Clients: []idp.Client{app}})
+	var all sync.WaitGroup
+	for i := range 20 {
+		subject := []string{"alice", "bob"}[i%2]
+		b := newBrowser(t)
+		if err := p.SignIn(b.jar, subject); err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			q := b.open(asking(p, "app", callback, "scope", "openid", "resource", resource))
+			_, d := post(t, p.Issuer()+idp.Token, url.Values{"grant_type": {idp.GrantCode}, "code": q["code"], "redirect_uri": {callback}, "client_id": {"app"}, "code_verifier": {verifier}})
+			if got := claims(t, d["access_token"])["sub"]; got != subject {
+				t.Errorf("%s became %v", subject, got)
+			}
+			p.Rotate()
+			p.Events()
+		})
+	}
+	all.Wait()
+	if set, err := p.Keys(t.Context()); err != nil || len(set.Keys) != 3 || p.Count(idp.GrantCode) != 20 {
+		t.Errorf("%d keys, events %v", len(set.Keys), p.Events())
 	}
 }
