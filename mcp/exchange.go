@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/internal/peer"
 	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
@@ -15,6 +16,9 @@ type Exchange struct {
 	Message *jsonrpc.Message
 	// Principal is the verified caller, nil when anonymous.
 	Principal *Principal
+	// Peer is the network address of whoever speaks, with or without a port, as http.Request has it in RemoteAddr; empty where there is
+	// none. It tells anonymous callers apart, for [ServerOptions.MaxListenersPerPeer].
+	Peer string
 	// Headers are the HTTP headers; nil on every other transport.
 	Headers *Headers
 	// Session is the handshake-era session that the message arrived in, nil before initialize. Admit takes it away from messages of
@@ -31,6 +35,14 @@ type Exchange struct {
 	local    bool // it came over a stream that only who runs the program can be at the other end of
 	revision Revision
 	refusal  error
+}
+
+// peer is the key under which what the caller has is counted; empty when callers cannot be told apart.
+func (x *Exchange) peer() string {
+	if p := x.Principal; p != nil {
+		return peer.Named(p.Issuer, p.Subject, p.ClientID)
+	}
+	return peer.At(x.Peer)
 }
 
 // Refusal returns why Serve refused the request, if [ServerOptions.Authorize] did; nil otherwise. Transports that have more to say

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed38e7925c/parley/internal/era"
+	"github.com/seed38e7925c/parley/internal/peer"
 )
 
 // A Server offers tools, prompts and resources to clients of every revision. It holds no connection: front ends (package mcphttp,
@@ -84,6 +85,10 @@ type ServerOptions struct {
 	MaxLine int
 	// MaxListeners bounds the subscriptions/listen streams of the whole server (2026-07-28). The default is 10,000.
 	MaxListeners int
+	// MaxListenersPerPeer bounds the streams of one caller among them: of one principal, or, for anonymous callers, of one network
+	// address (one /64 network of IPv6; loopback addresses are not bounded, because a proxy there is everybody). Behind a proxy on
+	// another machine that does not authenticate set it to MaxListeners. The default is a quarter of MaxListeners, and at least 64.
+	MaxListenersPerPeer int
 	// MaxSubscriptions bounds the resources that one session or one listen stream may subscribe to. The default is 1000. Their URIs may
 	// have 256 KiB together.
 	MaxSubscriptions int
@@ -188,6 +193,7 @@ func (s *Server) applyOptions() error {
 	number("MaxInFlight", &o.MaxInFlight, 0)
 	number("MaxLine", &o.MaxLine, 0)
 	number("MaxListeners", &o.MaxListeners, defaultMaxListeners)
+	number("MaxListenersPerPeer", &o.MaxListenersPerPeer, peer.Share(o.MaxListeners))
 	number("MaxSubscriptions", &o.MaxSubscriptions, defaultMaxSubscriptions)
 	number("MaxQueue", &o.MaxQueue, defaultMaxQueue)
 	number("MaxPending", &o.MaxPending, defaultMaxPending)

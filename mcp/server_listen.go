@@ -16,6 +16,7 @@ type listener struct {
 	wants     change
 	resources map[string]struct{}
 	meta      string // member of params that names the subscription
+	peer      string // whose it is
 }
 
 // errNoStream refuses to listen over a transport that cannot carry what there is to tell.
@@ -38,7 +39,8 @@ func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 		return nil, invalidParams("the id of a subscription may have %d bytes at most", maxListenID)
 	}
 	l := newListener(x.Message.ID, filter)
-	if err := s.audience.addListener(l, s.options.MaxListeners); err != nil {
+	l.peer = x.peer()
+	if err := s.audience.addListener(l, &s.options); err != nil {
 		return nil, err
 	}
 	defer s.audience.removeListener(l)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed38e7925c/parley/internal/peer"
 	"github.com/seed38e7925c/parley/jsonrpc"
 )
 
@@ -13,6 +14,7 @@ import (
 type audience struct {
 	mu        sync.RWMutex
 	listeners map[*listener]struct{}
+	byPeer    peer.Counts // of listeners
 	sessions  map[*Session]struct{}
 	over      bool
 	bell      bell
@@ -135,15 +137,18 @@ func subscribed(set map[string]struct{}, uri string) bool {
 }
 
 // addListener lets a listener in, if there is room and the server is not going away.
-func (a *audience) addListener(l *listener, limit int) *Error {
+func (a *audience) addListener(l *listener, o *ServerOptions) *Error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.over:
 		return errShuttingDown
-	case len(a.listeners) >= limit:
+	case len(a.listeners) >= o.MaxListeners:
 		return &Error{Code: CodeInternalError, Message: "too many subscriptions are open at this server; try again later"}
+	case a.byPeer.Full(l.peer, o.MaxListenersPerPeer):
+		return &Error{Code: CodeInternalError, Message: "you have too many subscriptions open at this server; end some of them"}
 	}
+	a.byPeer.Add(l.peer)
 	if a.listeners == nil {
 		a.listeners = make(map[*listener]struct{})
 	}
@@ -155,7 +160,10 @@ func (a *audience) addListener(l *listener, limit int) *Error {
 func (a *audience) removeListener(l *listener) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.listeners, l)
+	if _, found := a.listeners[l]; found {
+		delete(a.listeners, l)
+		a.byPeer.Remove(l.peer)
+	}
 }
 
 // addSession lets a session in.

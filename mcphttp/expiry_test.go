@@ -144,7 +144,7 @@ func TestCaseN08SessionChurnLeavesNothing(t *testing.T) {
 }
 
 func TestIdleSessionIsSmall(t *testing.T) {
-	s := serveSite(t, &mcphttp.Options{Sessions: &mcphttp.SessionOptions{MaxSessions: 5000}})
+	s := serveSite(t, &mcphttp.Options{Sessions: &mcphttp.SessionOptions{MaxSessions: 5000, MaxSessionsPerPeer: 5000}})
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()

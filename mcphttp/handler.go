@@ -196,7 +196,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal *mcp.Pr
 		return
 	}
 	p.sink.h, p.sink.w = h, w
-	p.x.Principal = principal
+	p.x.Principal, p.x.Peer = principal, r.RemoteAddr
 	switch h.route(w, r, p) { // here and not there, so that the stacks of open streams stay small
 	case toHandshake:
 		h.era.post(w, r, p)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/seed38e7925c/parley/internal/peer"
 	"github.com/seed38e7925c/parley/mcp"
 )
 
@@ -99,6 +100,11 @@ type SessionOptions struct {
 	IdleTimeout time.Duration
 	// MaxSessions bounds the sessions held; beyond it initialize is answered with status 503. Default 10,000.
 	MaxSessions int
+	// MaxSessionsPerPeer bounds the sessions of one caller among them: of one principal, or, for anonymous callers, of one network
+	// address (one /64 network of IPv6; loopback addresses are not bounded, because a proxy there is everybody). Beyond it initialize is
+	// answered with status 429. Behind a proxy on another machine that does not authenticate set it to MaxSessions. Default a quarter of
+	// MaxSessions, and at least 64.
+	MaxSessionsPerPeer int
 	// MaxInFlight bounds the requests of one session being worked on; beyond it requests are answered with status 429. Default 64.
 	MaxInFlight int
 	// ReplayBytes bounds what one session keeps of its streams' messages for clients that reconnect with Last-Event-ID; the oldest
@@ -139,6 +145,7 @@ func (o *Options) resolved() (Options, error) {
 	fill(&r.ShutdownTimeout, DefaultShutdownTimeout)
 	fill(&s.IdleTimeout, DefaultIdleTimeout)
 	fill(&s.MaxSessions, DefaultMaxSessions)
+	fill(&s.MaxSessionsPerPeer, peer.Share(s.MaxSessions))
 	fill(&s.MaxInFlight, DefaultMaxInFlight)
 	fill(&s.ReplayBytes, DefaultReplayBytes)
 	fill(&s.ReplayTotalBytes, DefaultReplayTotalBytes)
@@ -169,6 +176,7 @@ func (o *Options) check() error {
 		{"ShutdownTimeout", int64(o.ShutdownTimeout)},
 		{"Sessions.IdleTimeout", int64(o.Sessions.IdleTimeout)},
 		{"Sessions.MaxSessions", int64(o.Sessions.MaxSessions)},
+		{"Sessions.MaxSessionsPerPeer", int64(o.Sessions.MaxSessionsPerPeer)},
 		{"Sessions.MaxInFlight", int64(o.Sessions.MaxInFlight)},
 		{"Sessions.ReplayTotalBytes", o.Sessions.ReplayTotalBytes},
 		{"Sessions.ReplayFor", int64(o.Sessions.ReplayFor)},

@@ -44,6 +44,8 @@ var (
 		Message: "too many requests of this session are in progress; wait for some of them"}
 	errFull = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 		Message: "the server holds as many sessions as it can; try again later"}
+	errFullPeer = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+		Message: "you have as many sessions as one caller may have; end some of them, or try again later"}
 	errBadEventID = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
 		Message: "invalid request: Last-Event-ID names no stream of this session that can be resumed; send the request again"}
 )
@@ -117,8 +119,9 @@ func (l *legacy) busy(w http.ResponseWriter, p *post) {
 // initialize opens a session. Nothing is kept of one that fails.
 func (l *legacy) initialize(w http.ResponseWriter, r *http.Request, p *post) {
 	defer p.release()
-	if l.table.full() {
-		l.full(w, p)
+	key := peerOf(p.x.Principal, r.RemoteAddr)
+	if lacks := l.table.full(key); lacks != lackNone {
+		l.h.refuseSession(w, p.msg.ID, lacks)
 		return
 	}
 	core := l.h.srv.NewSession(nil, p.x.Principal)
@@ -130,21 +133,26 @@ func (l *legacy) initialize(w http.ResponseWriter, r *http.Request, p *post) {
 		l.h.finish(p, reply, status)
 		return
 	}
-	s := l.table.add(core, p.x.Principal)
+	s, lacks := l.table.add(core, p.x.Principal, key)
 	if s == nil {
 		l.h.closeCore(core)
-		l.full(w, p)
+		l.h.refuseSession(w, p.msg.ID, lacks)
 		return
 	}
 	w.Header()[headerSession] = []string{s.id}
 	l.h.finish(p, reply, status)
 }
 
-// full refuses a session that there is no room for.
-func (l *legacy) full(w http.ResponseWriter, p *post) {
-	l.h.opts.Logger.Warn("mcphttp: no room for another session", "Options.Sessions.MaxSessions", l.table.opts().MaxSessions)
+// refuseSession refuses a session that there is no room for.
+func (h *Handler) refuseSession(w http.ResponseWriter, id jsonrpc.ID, lacks lack) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(unusedSessionExpiry.Seconds())))
-	l.h.answerError(w, http.StatusServiceUnavailable, p.msg.ID, errFull)
+	if lacks == lackPeer {
+		h.opts.Logger.Warn("mcphttp: a caller has all the sessions that it may have", "Options.Sessions.MaxSessionsPerPeer", h.opts.Sessions.MaxSessionsPerPeer)
+		h.answerError(w, http.StatusTooManyRequests, id, errFullPeer)
+		return
+	}
+	h.opts.Logger.Warn("mcphttp: no room for another session", "Options.Sessions.MaxSessions", h.opts.Sessions.MaxSessions)
+	h.answerError(w, http.StatusServiceUnavailable, id, errFull)
 }
 
 // deliver takes a client's response to a request of the server.

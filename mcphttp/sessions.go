@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed38e7925c/parley/internal/peer"
 	"github.com/seed38e7925c/parley/mcp"
 )
 
@@ -18,7 +19,8 @@ type session struct {
 	tag       string // begins the event ids; unlike the id it is no secret
 	core      *mcp.Session
 	principal *mcp.Principal
-	primes    bool // streams begin with an event that has only an id
+	peer      string // under which it is counted
+	primes    bool   // streams begin with an event that has only an id
 	use       use
 
 	// pumping is held by the request that carries the GET stream.
@@ -112,6 +114,7 @@ type sessions struct {
 
 	mu     sync.RWMutex
 	byID   map[string]*session
+	byPeer peer.Counts
 	timer  *time.Timer // nil while the table is empty
 	closed bool
 	swept  time.Time
@@ -124,34 +127,69 @@ func newSessions(h *Handler) *sessions {
 
 func (t *sessions) opts() *SessionOptions { return t.h.opts.Sessions }
 
-// full reports whether there is no room for another session, after a look at which ones are over.
-func (t *sessions) full() bool {
+// A lack of room for another session.
+type lack uint8
+
+const (
+	lackNone lack = iota
+	lackAll       // there is none for anybody
+	lackPeer      // this caller has its share
+)
+
+// peerOf is the key under which a caller's sessions are counted.
+func peerOf(p *mcp.Principal, remote string) string {
+	if p != nil {
+		return peer.Named(p.Issuer, p.Subject, p.ClientID)
+	}
+	return peer.At(remote)
+}
+
+// full reports whether there is no room for another session of a caller, after a look at which ones are over.
+func (t *sessions) full(key string) lack {
 	t.mu.Lock()
-	full := t.closed || len(t.byID) >= t.opts().MaxSessions
-	closed := t.closed
-	recent := time.Since(t.swept) < time.Second
+	full := t.fullLocked(key)
+	tell := full == lackNone || t.closed || time.Since(t.swept) < time.Second
 	t.mu.Unlock()
-	if !full || closed || recent {
+	if tell {
 		return full
 	}
 	t.sweep()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byID) >= t.opts().MaxSessions
+	return t.fullLocked(key)
 }
 
-// add makes a session for an established core session; nil when there is no room any more.
-func (t *sessions) add(core *mcp.Session, p *mcp.Principal) *session {
-	s := &session{owner: t, id: rand.Text(), tag: rand.Text()[:8], core: core, principal: p, use: use{lastUsed: time.Now()}}
+func (t *sessions) fullLocked(key string) lack {
+	switch {
+	case t.closed, len(t.byID) >= t.opts().MaxSessions:
+		return lackAll
+	case t.byPeer.Full(key, t.opts().MaxSessionsPerPeer):
+		return lackPeer
+	}
+	return lackNone
+}
+
+// add makes a session for an established core session, unless there is no room any more.
+func (t *sessions) add(core *mcp.Session, p *mcp.Principal, key string) (*session, lack) {
+	s := &session{owner: t, id: rand.Text(), tag: rand.Text()[:8], core: core, principal: p, peer: key, use: use{lastUsed: time.Now()}}
 	s.primes = s.resumable() && core.Revision().Rules().HTTP.Priming
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || len(t.byID) >= t.opts().MaxSessions {
-		return nil
+	if full := t.fullLocked(key); full != lackNone {
+		return nil, full
 	}
 	t.byID[s.id] = s
+	t.byPeer.Add(key)
 	t.armLocked()
-	return s
+	return s, lackNone
+}
+
+// dropLocked takes a session out of the table.
+func (t *sessions) dropLocked(s *session) {
+	if t.byID[s.id] == s {
+		delete(t.byID, s.id)
+		t.byPeer.Remove(s.peer)
+	}
 }
 
 // acquire finds a session for its owner and marks it as in use until its use is released.
@@ -170,9 +208,7 @@ func (t *sessions) acquire(id string, p *mcp.Principal) *session {
 func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byID[s.id] == s {
-		delete(t.byID, s.id)
-	}
+	t.dropLocked(s)
 }
 
 // armLocked starts the sweeping timer.
@@ -203,12 +239,12 @@ func (t *sessions) sweep() {
 	var over, live []*session
 	t.mu.Lock()
 	t.swept = now
-	for id, s := range t.byID {
+	for _, s := range t.byID {
 		if !t.overLocked(s, now) {
 			live = append(live, s)
 			continue
 		}
-		delete(t.byID, id)
+		t.dropLocked(s)
 		over = append(over, s)
 	}
 	t.ending.Add(1)
@@ -247,7 +283,7 @@ func (t *sessions) close() {
 		t.timer = nil
 	}
 	all := t.byID
-	t.byID = make(map[string]*session)
+	t.byID, t.byPeer = make(map[string]*session), peer.Counts{}
 	t.mu.Unlock()
 	for _, s := range all {
 		s.end()

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/seed38e7925c/parley/internal/peer"
 	"github.com/seed38e7925c/parley/internal/sse"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
@@ -22,14 +23,16 @@ type SSEHandler struct {
 	h        *Handler
 	endpoint *url.URL // what the endpoint event says, without the query; nil for the URL of the GET itself
 
-	mu    sync.Mutex
-	conns map[string]*sseConn
+	mu     sync.Mutex
+	conns  map[string]*sseConn
+	byPeer peer.Counts
 }
 
 // An sseConn is one open stream, which is one session.
 type sseConn struct {
 	core      *mcp.Session
 	principal *mcp.Principal
+	peer      string // under which it is counted
 	out       *sink
 	ctx       context.Context //nolint:containedctx // the session's life: calls that arrive by POST end with it
 	calls     sync.WaitGroup
@@ -87,11 +90,10 @@ func (s *SSEHandler) get(w http.ResponseWriter, r *http.Request, principal *mcp.
 	defer cancel()
 	id := rand.Text()
 	out := &sink{h: s.h, w: w, carrier: &sseGet{endpoint: s.endpointFor(id), cancel: cancel}}
-	c := &sseConn{core: s.h.srv.NewSession(out, principal), principal: principal, out: out, ctx: ctx}
+	c := &sseConn{core: s.h.srv.NewSession(out, principal), principal: principal, peer: peerOf(principal, r.RemoteAddr), out: out, ctx: ctx}
 	defer s.h.closeCore(c.core)
-	if !s.add(id, c) {
-		w.Header().Set("Retry-After", "60")
-		s.h.answerError(w, http.StatusServiceUnavailable, jsonrpc.ID{}, errFull)
+	if lacks := s.add(id, c); lacks != lackNone {
+		s.h.refuseSession(w, jsonrpc.ID{}, lacks)
 		return
 	}
 	defer s.remove(id, c)
@@ -140,14 +142,18 @@ func (s *SSEHandler) endpointFor(id string) string {
 	return u.String()
 }
 
-func (s *SSEHandler) add(id string, c *sseConn) bool {
+func (s *SSEHandler) add(id string, c *sseConn) lack {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.conns) >= s.h.opts.Sessions.MaxSessions {
-		return false
+	switch {
+	case len(s.conns) >= s.h.opts.Sessions.MaxSessions:
+		return lackAll
+	case s.byPeer.Full(c.peer, s.h.opts.Sessions.MaxSessionsPerPeer):
+		return lackPeer
 	}
 	s.conns[id] = c
-	return true
+	s.byPeer.Add(c.peer)
+	return lackNone
 }
 
 func (s *SSEHandler) remove(id string, c *sseConn) {
@@ -155,6 +161,7 @@ func (s *SSEHandler) remove(id string, c *sseConn) {
 	defer s.mu.Unlock()
 	if s.conns[id] == c {
 		delete(s.conns, id)
+		s.byPeer.Remove(c.peer)
 	}
 }
 

@@ -341,7 +341,7 @@ func TestSoak(t *testing.T) {
 	go func() {
 		served <- mcphttp.Serve(ctx, l, c.house.srv, &mcphttp.Options{
 			Authenticate: authenticate, WriteTimeout: patience / 2, BodyTimeout: patience / 2, KeepAlive: 300 * time.Millisecond,
-			Sessions: &mcphttp.SessionOptions{IdleTimeout: idle(), MaxSessions: maxSessions(), RetryAfter: 50 * time.Millisecond},
+			Sessions: &mcphttp.SessionOptions{IdleTimeout: idle(), MaxSessions: maxSessions(), MaxSessionsPerPeer: maxSessions(), RetryAfter: 50 * time.Millisecond},
 			Logger:   slog.New(loud{slog.LevelWarn, c.logged}),
 		})
 	}()
