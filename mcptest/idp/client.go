@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,25 +51,29 @@ func (c *Client) public() bool { return c.AuthMethod == AuthNone }
 // redirects reports whether the client may have answers sent to a URI: one that it registered, as a string; the port of a loopback
 // address is free (RFC 8252 section 7.3), and that of localhost where none is registered.
 func (c *Client) redirects(uri string) bool {
-	for _, registered := range c.RedirectURIs {
-		if uri == registered {
-			return true
-		}
-		have, err1 := url.Parse(registered)
-		want, err2 := url.Parse(uri)
-		if err1 != nil || err2 != nil || !onThisComputer(have) || !onThisComputer(want) {
-			continue
-		}
-		if have.Hostname() == "localhost" && have.Port() != "" {
-			continue
-		}
-		bare := *want
-		bare.Host = have.Host
-		if bare.String() == registered && want.Hostname() == have.Hostname() && want.User == nil {
-			return true
-		}
+	return slices.ContainsFunc(c.RedirectURIs, func(registered string) bool { return uri == registered || samePlace(registered, uri) })
+}
+
+// samePlace compares as strings what is before and after the port of a loopback address.
+func samePlace(registered, uri string) bool {
+	u, err := url.Parse(registered)
+	if err != nil || !onThisComputer(u) || (u.Hostname() == "localhost" && u.Port() != "") {
+		return false
 	}
-	return false
+	host := strings.TrimSuffix(u.Host, ":"+u.Port())
+	_, tail, ok := strings.Cut(registered, "://"+u.Host)
+	rest, found := strings.CutPrefix(uri, "http://"+host)
+	if !ok || !found {
+		return false
+	}
+	if port, more := strings.CutPrefix(rest, ":"); more {
+		digits := port[:len(port)-len(strings.TrimLeft(port, "0123456789"))]
+		if n, err := strconv.ParseUint(digits, 10, 16); err != nil || n == 0 {
+			return false
+		}
+		rest = port[len(digits):]
+	}
+	return rest == tail && (tail == "" || tail[0] == '/')
 }
 
 func onThisComputer(u *url.URL) bool {

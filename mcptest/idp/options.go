@@ -163,7 +163,7 @@ type Peer struct {
 
 // Auto is what is answered for the person without a page.
 type Auto struct {
-	SignIn  string  // the subject who signs in; empty: the sign-in page, unless the browser has a session
+	SignIn  string  // who signs in where a browser has no session; empty: the sign-in page
 	Consent Consent // the answer to the consent page
 }
 
