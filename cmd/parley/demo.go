@@ -84,7 +84,12 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 		transport, in = &tap{Transport: transport, see: host.see}, host.interactor()
 	}
 	title := fmt.Sprintf("%s, revision %s, over %s", era.name, era.revisions[len(era.revisions)-1], c.wire())
-	fmt.Fprintf(s.out, "%s\n%s\n", title, strings.Repeat("=", len(title)))
+	room := columns(s.out)
+	line := len(title)
+	if room > 0 {
+		line = min(line, room)
+	}
+	fmt.Fprintf(s.out, "%s\n%s\n", wrapped(title, room), strings.Repeat("=", line))
 	client, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{Info: hostInfo(), Interactor: in, Revisions: era.revisions,
 		RequestTimeout: 10 * time.Minute, ConnectTimeout: 10 * time.Second})
 	if err != nil {
@@ -92,7 +97,7 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	if !c.Auto {
-		fmt.Fprintf(s.out, "This program is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you.\n\n")
+		fmt.Fprintf(s.out, "%s\n\n", wrapped("This program is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you.", room))
 	}
 	waiting := func(p mcp.Progress) {
 		if !c.Auto { // the transcript has it already
@@ -106,7 +111,7 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	if err := check(got, host); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s\n", ticketText(got))
+	fmt.Fprintf(s.out, "%s\n", wrapped(ticketText(got), room))
 	return nil
 }
 

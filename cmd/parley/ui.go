@@ -96,14 +96,46 @@ func (u *ui) draw() {
 	if !u.bar || u.last == (mcp.Progress{}) {
 		return
 	}
-	width := 80
-	if f, ok := u.w.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			width = w
-		}
+	width := columns(u.w)
+	if width == 0 {
+		width = 80
 	}
 	fmt.Fprint(u.w, progressLine(u.last, width))
 	u.drawn = true
+}
+
+// columns is the width of a terminal, 0 of anything else.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// wrapped breaks a text of ours into lines that fit, at spaces; a width of 0 leaves it as it is.
+func wrapped(text string, width int) string {
+	if width == 0 {
+		return text
+	}
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case used+1+n > width:
+			b.WriteByte('\n')
+			used = 0
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
 }
 
 // progressLine fits into one line of a terminal.

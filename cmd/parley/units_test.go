@@ -166,3 +166,12 @@ func TestSafeJSON(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestWrapped(t *testing.T) {
+	const text = "the stateless era, over HTTP on loopback"
+	for width, want := range map[int]string{0: text, 100: text, 18: "the stateless era,\nover HTTP on\nloopback", 3: "the\nstateless\nera,\nover\nHTTP\non\nloopback"} {
+		if got := wrapped(text, width); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}

@@ -55,12 +55,12 @@ func TestProblemsOfOneField(t *testing.T) {
 		typed string
 		field form.Field
 	}{
-		"! that is none of the options: type a mark, 1 to 3, or a label": {"5\n1\ns\n", class},
-		"! That must have at most 2 items\n":                             {"1,2,3\n1\ns\n", extras},
-		"! mail must be an e-mail address like":                          {"x\n\ns\n", form.Field{Name: "mail", Format: "email"}},
-		"! zip must match the pattern ^[0-9]{4}$\n":                      {"123\n\ns\n", form.Field{Name: "zip", Pattern: "^[0-9]{4}$"}},
-		"! Name must have at most 10 characters\n":                       {"somebody else\nBob\ns\n", name},
-		"! w must be at most 2.5\n":                                      {"3\n\ns\n", form.Field{Name: "w", Kind: form.Number, Maximum: "2.5"}},
+		"! that is none of the options: type 1 to 3, or a label": {"5\n1\ns\n", class},
+		"! That must have at most 2 items\n":                     {"1,2,3\n1\ns\n", extras},
+		"! mail must be an e-mail address like":                  {"x\n\ns\n", form.Field{Name: "mail", Format: "email"}},
+		"! zip must match the pattern ^[0-9]{4}$\n":              {"123\n\ns\n", form.Field{Name: "zip", Pattern: "^[0-9]{4}$"}},
+		"! Name must have at most 10 characters\n":               {"somebody else\nBob\ns\n", name},
+		"! w must be at most 2.5\n":                              {"3\n\ns\n", form.Field{Name: "w", Kind: form.Number, Maximum: "2.5"}},
 	} {
 		if _, out, err := ask(t, tt.typed, tt.field); err != nil || !strings.Contains(out, want) {
 			t.Errorf("no %q (%v) in\n%s", want, err, out)

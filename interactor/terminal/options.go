@@ -116,9 +116,21 @@ func choose(fd *form.Field, text string) (int, error) {
 		}
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("that is none of the options: type a mark, %s to %s, or a label", mark(0), mark(len(fd.Options)-1))
+		return 0, fmt.Errorf("that is none of the options: type %s, or a label", marksOf(fd, mark))
 	}
 	return found, nil
+}
+
+// marksOf says which marks there are.
+func marksOf(fd *form.Field, mark func(int) string) string {
+	switch n := len(fd.Options); n {
+	case 1:
+		return mark(0)
+	case 2:
+		return mark(0) + " or " + mark(1)
+	default:
+		return mark(0) + " to " + mark(n-1)
+	}
 }
 
 func parseSome(fd *form.Field, text string) (json.RawMessage, []int, error) {
