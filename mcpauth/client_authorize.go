@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/oauth2"
@@ -16,9 +17,28 @@ import (
 // refused. The person is not asked again until [Transport.Forget].
 var ErrLoginDeclined = errors.New("mcpauth: the login was declined")
 
+// A MismatchError says that a server, or a person, said one thing where only another one will do. What they said is in quotation
+// marks and not to be trusted.
+type MismatchError struct {
+	What     string // what does not match
+	Expected string // quoted
+	Got      string // quoted, and shortened
+	Next     string // what to do, or what was not done
+}
+
+// Error names both values.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("mcpauth: %s: expected %s, got %s; %s", e.What, e.Expected, e.Got, e.Next)
+}
+
+func mismatch(what, expected, got, next string) error {
+	return &MismatchError{What: what, Expected: strconv.QuoteToASCII(expected), Got: strconv.QuoteToASCII(clip(got)), Next: next}
+}
+
 // A mix-up is an answer of an authorization server that is not the one asked. What else it says is not shown.
 func mixUp(expected, got string) error {
-	return fmt.Errorf("mcpauth: the callback is from another authorization server: expected iss %q, got %q; its code is not used", expected, clip(got))
+	return mismatch("the callback is from another authorization server: its iss is not that of the one asked", expected, got,
+		"its code is not used; if this happens again, somebody may be passing off one server's login page as another's")
 }
 
 // authorize has the person log in, and exchanges the code for a token.

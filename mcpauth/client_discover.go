@@ -118,7 +118,8 @@ func (t *Transport) checkResource(resource, at string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("mcpauth: %s is about another resource: expected %q or a parent of it, got %q; the server must correct it", at, t.resourceURL(), clip(resource))
+	return mismatch(at+" is about another resource (it may be the server's URL or a parent of that)", t.resourceURL(), resource,
+		"ask whoever runs the server to correct it, or use the URL that it names")
 }
 
 // resourceURL is the canonical URL of the server.
@@ -189,7 +190,11 @@ func (t *Transport) metadata(ctx context.Context, issuer string) (*Metadata, err
 // checkMetadata refuses metadata of somebody else, and endpoints that no secret may be sent to.
 func (t *Transport) checkMetadata(m *Metadata, issuer, at string) error {
 	if m.Issuer != issuer && !(t.opts.AllowIssuerSlash && sameButSlash(m.Issuer, issuer)) {
-		return fmt.Errorf("mcpauth: %s is the metadata of another issuer: expected %q, got %q (the strings must be equal); nothing is sent to it", at, issuer, clip(m.Issuer))
+		next := "nothing is sent to it; ask whoever runs it to correct it"
+		if sameButSlash(m.Issuer, issuer) {
+			next = "only the slash differs: if you know this server, allow that (ClientOptions.AllowIssuerSlash)"
+		}
+		return mismatch(at+" is the metadata of another issuer (the strings must be equal)", issuer, m.Issuer, next)
 	}
 	if err := t.fetch.checkURL("token_endpoint in "+at, m.TokenEndpoint); err != nil {
 		return err

@@ -369,7 +369,7 @@ func pasted(ctx context.Context, r *LoginRequest, show func(ctx context.Context,
 func parseCallback(r *LoginRequest, text string) (url.Values, error) {
 	base, query, found := strings.Cut(strings.TrimSpace(text), "?")
 	if !found || base != r.RedirectURI {
-		return nil, fmt.Errorf("expected an address that begins with %q and has a code, got one that begins with %q", r.RedirectURI+"?", clip(base))
+		return nil, mismatch("that is not the address at which the login ends (it begins otherwise)", r.RedirectURI+"?", base, "copy the whole address from the browser")
 	}
 	query, _, _ = strings.Cut(query, "#")
 	q, err := url.ParseQuery(query)

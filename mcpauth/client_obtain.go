@@ -95,3 +95,19 @@ func (t *Transport) login(ctx context.Context, d *Discovery, scopes []string, st
 	}
 	return t.keep(ctx, c)
 }
+
+// Login logs in anew, as if the server had refused what there is with a challenge, which may be nil. It is for a person who asks for
+// that; a declined login can be asked for again.
+func (t *Transport) Login(ctx context.Context, ch *Challenge) error {
+	t.mu.Lock()
+	clear(t.refused)
+	clear(t.steps)
+	t.mu.Unlock()
+	return t.alone(ctx, t.cred.Load(), func(ctx context.Context) error {
+		d, err := t.discover(ctx, ch)
+		if err != nil {
+			return err
+		}
+		return t.login(ctx, d, t.wanted(d, ch, nil), false)
+	})
+}

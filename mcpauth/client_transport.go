@@ -194,7 +194,8 @@ func (t *Transport) Forget(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	return t.opts.Store.Update(ctx, tokenKey(c.Issuer, c.Resource), func([]byte) ([]byte, error) { return nil, nil })
+	drop := func([]byte) ([]byte, error) { return nil, nil }
+	return errors.Join(t.opts.Store.Update(ctx, tokenKey(c.Issuer, c.Resource), drop), t.opts.Store.Update(ctx, serverKey(t.resourceURL()), drop))
 }
 
 // RoundTrip implements [http.RoundTripper].

@@ -26,6 +26,14 @@ func dialClient(o *DialOptions) (c *http.Client, owned bool) {
 	return &own, false
 }
 
+// DefaultTransport returns a new [http.Transport] like the one that [Dial] uses by default, for what wraps it, such as authorization:
+//
+//	auth, err := mcpauth.NewTransport(url, mcphttp.DefaultTransport(), nil)
+//	mcphttp.Dial(url, &mcphttp.DialOptions{Client: &http.Client{Transport: auth}})
+func DefaultTransport() *http.Transport {
+	return dialTransport(&DialOptions{MaxHeaderBytes: dialMaxHeaderBytes})
+}
+
 // dialTransport makes the default transport. HTTP/2 connections are probed while they are silent, so that a peer that is gone does not
 // go unnoticed; over HTTP/1.1 TCP's keep-alive does that.
 func dialTransport(o *DialOptions) *http.Transport {

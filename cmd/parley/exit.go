@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcpauth"
 )
 
 // Exit codes that scripts can rely on.
@@ -22,8 +23,8 @@ const (
 	exitInterrupted = 130
 )
 
-const exitHelp = `Exit codes: 0 done; 1 the tool reported an error; 2 wrong usage; 3 no connection, or it was lost; 4 the server answered with an error;
-5 the person declined or cancelled; 6 the server asked something and nobody could be asked; 7 timeout;
+const exitHelp = `Exit codes: 0 done; 1 the tool reported an error; 2 wrong usage; 3 no connection, or it was lost, or the login failed;
+4 the server answered with an error; 5 the person declined or cancelled; 6 nobody could be asked, or to log in; 7 timeout;
 8 something failed on this side, such as writing a file; 130 interrupted.`
 
 // A usageError is a mistake in the command line.
@@ -68,9 +69,9 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout
-	case errors.Is(err, mcp.ErrDeclined), errors.Is(err, mcp.ErrCanceled):
+	case errors.Is(err, mcp.ErrDeclined), errors.Is(err, mcp.ErrCanceled), errors.Is(err, mcpauth.ErrLoginDeclined):
 		return exitDeclined
-	case errors.Is(err, mcp.ErrUnavailable), missesCapability(err):
+	case errors.Is(err, mcp.ErrUnavailable), errors.Is(err, errNoLogin), missesCapability(err):
 		return exitUnavailable
 	case errors.As(err, &tool):
 		return exitTool
@@ -91,6 +92,9 @@ func missesCapability(err error) bool {
 // explain adds what to do next to errors that people meet.
 func explain(err error) string {
 	text := err.Error()
+	if more := explainLogin(err); more != "" {
+		return more
+	}
 	var e *mcp.Error
 	switch {
 	case missesCapability(err):

@@ -24,6 +24,7 @@ import (
 	"github.com/seed38e7925c/parley/interactor/web"
 	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcpauth"
 )
 
 // hostFlags are the flags of every command that speaks to a server.
@@ -37,7 +38,8 @@ type hostFlags struct {
 	Header   []string      `short:"H" sep:"none" help:"A header for http servers, as \"Name: value\", or @FILE with one a line. May be repeated." placeholder:"HEADER"`
 	Env      []string      `sep:"none" help:"An environment variable for stdio servers. May be repeated." placeholder:"NAME=VALUE"`
 	LogLevel string        `enum:"none,debug,info,notice,warning,error,critical,alert,emergency" default:"info" help:"Least severe log messages of the server to show."`
-	Verbose  bool          `short:"v" help:"Show every message and what a stdio server writes on its standard error; values that look like secrets are left out."`
+	authFlags
+	Verbose bool `short:"v" help:"Show every message and what a stdio server writes on its standard error; values that look like secrets are left out."`
 }
 
 // A session is a connection to a server while a command runs.
@@ -47,7 +49,10 @@ type session struct {
 	ui     *ui
 	script *scripted.Script
 	stderr *serverLog
-	asks   bool // questions can be answered
+	asks   bool               // questions can be answered
+	auth   *mcpauth.Transport // nil: no http server, or the person brings a token
+	keys   *keyboard          // nil: there is none
+	dialog sync.Mutex         // held while the person is asked something
 
 	mu       sync.Mutex
 	declined bool                         // the person declined or cancelled a question
@@ -59,7 +64,11 @@ type session struct {
 func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks bool) (*session, error) {
 	ses := &session{flags: f, ui: newUI(s.err), raw: map[string][]json.RawMessage{}}
 	ses.stderr = &serverLog{ui: ses.ui, show: f.Verbose}
-	transport, err := f.transport(target, ses.stderr)
+	in, err := f.interactor(ses, s)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := f.transport(ses, target, ses.person(in, s))
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +87,8 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 	if asks && f.LogLevel != "none" {
 		o.LogLevel = mcp.LoggingLevel(f.LogLevel)
 	}
-	in := f.listener()
-	if asks {
-		if in, err = f.interactor(ses, s); err != nil {
-			return nil, err
-		}
+	if !asks {
+		in = f.listener()
 	}
 	if in.Wait == nil {
 		o.CompletionWait = f.Timeout // nobody to say that they are done: the server has as long as for an answer
@@ -90,6 +96,7 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 	o.Interactor, ses.asks = ses.watch(in), in.Form != nil
 	if ses.Client, err = mcp.Connect(ctx, transport, o); err != nil {
 		ses.stderr.flush(err)
+		ses.closeAuth()
 		var timeout *mcp.TimeoutError
 		if errors.As(err, &timeout) || errors.Is(err, context.Canceled) {
 			return nil, err
@@ -97,6 +104,15 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 		return nil, connectError{fmt.Errorf("connecting to %s: %w", place(transport), err)}
 	}
 	return ses, nil
+}
+
+// person is who can be asked to log in: whoever answers questions, unless that is nobody.
+func (ses *session) person(in *mcp.Interactor, s *streams) *person {
+	f := ses.flags
+	if ses.script == nil && ses.keys == nil && f.Interact != "terminal" && f.Interact != "web" {
+		in = nil
+	}
+	return &person{in: in, keys: ses.keys, w: s.err, ui: ses.ui, dialog: &ses.dialog, verbose: f.Verbose}
 }
 
 // logged shows a log message of the server at once, before whatever it sends next.
@@ -122,6 +138,7 @@ func place(t mcp.Transport) string {
 func (ses *session) finish(err error) error {
 	ses.ui.done()
 	closed := ses.Close()
+	ses.closeAuth()
 	if err == nil {
 		err = closed
 	}
@@ -136,6 +153,13 @@ func (ses *session) finish(err error) error {
 	}
 	ses.stderr.flush(err)
 	return err
+}
+
+// closeAuth waits for a renewal of the token that is under way: its answer must not be lost.
+func (ses *session) closeAuth() {
+	if ses.auth != nil {
+		_ = ses.auth.Close() // never fails
+	}
 }
 
 // outcome is the exit code of a tool that reported an error: a person who said no, or nobody to be asked, are told apart from it.
@@ -209,15 +233,14 @@ func (f *hostFlags) interactor(ses *session, s *streams) (*mcp.Interactor, error
 			return nil
 		}}), nil
 	}
+	if ses.keys = keyboardOf(s, f.Interact); ses.keys != nil {
+		return terminal.New(ses.keys, s.err, &terminal.Options{Roots: roots}), nil
+	}
 	switch f.Interact {
 	case "terminal":
 		return terminal.New(s.in, s.err, &terminal.Options{Roots: roots}), nil
 	case "web":
 		return web.New(&web.Options{Roots: roots, Tell: tellPage(s.err)}), nil
-	case "auto":
-		if in := keyboard(s); in != nil {
-			return terminal.New(in, s.err, &terminal.Options{Roots: roots}), nil
-		}
 	}
 	return headless.New(&headless.Options{Roots: roots}), nil
 }
@@ -251,14 +274,15 @@ func (f *hostFlags) roots() []mcp.Root {
 	return roots
 }
 
-// keyboard returns where a person at the terminal types, nil if there is nobody: standard input, or the terminal itself when standard
-// input comes from elsewhere.
-func keyboard(s *streams) io.Reader {
-	if !isTerminal(s.err) {
+// keyboardOf returns where a person at the terminal types, nil if there is nobody or they are asked elsewhere: standard input, or the terminal
+// itself when standard input comes from elsewhere.
+func keyboardOf(s *streams, interact string) *keyboard {
+	in, _ := s.in.(*os.File)
+	switch {
+	case interact == "terminal" && isTerminal(s.in), interact == "auto" && isTerminal(s.err) && isTerminal(s.in):
+		return newKeyboard(in)
+	case interact != "auto" || !isTerminal(s.err):
 		return nil
-	}
-	if isTerminal(s.in) {
-		return s.in
 	}
 	name := "/dev/tty"
 	if runtime.GOOS == "windows" {
@@ -268,11 +292,11 @@ func keyboard(s *streams) io.Reader {
 	if err != nil {
 		return nil
 	}
-	return tty // open until the program ends
+	return newKeyboard(tty) // open until the program ends
 }
 
 func isTerminal(v any) bool {
-	f, ok := v.(*os.File)
+	f, ok := v.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -287,6 +311,8 @@ func (ses *session) watch(in *mcp.Interactor) *mcp.Interactor {
 	}
 	if in.Form != nil {
 		out.Form = func(ctx context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
+			ses.dialog.Lock()
+			defer ses.dialog.Unlock()
 			defer ses.ui.pause()()
 			res, err := in.Form(ctx, q)
 			note(res, err)
@@ -295,6 +321,8 @@ func (ses *session) watch(in *mcp.Interactor) *mcp.Interactor {
 	}
 	if in.Open != nil {
 		out.Open = func(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
+			ses.dialog.Lock()
+			defer ses.dialog.Unlock()
 			defer ses.ui.pause()()
 			res, err := in.Open(ctx, q)
 			note(res, err)

@@ -35,6 +35,9 @@ type commands struct {
 	Call       callCmd       `cmd:"" help:"Call a tool and print its result."`
 	Read       readCmd       `cmd:"" help:"Read a resource and print its contents."`
 	Prompt     promptCmd     `cmd:"" help:"Fetch a prompt and print its messages."`
+	Login      loginCmd      `cmd:"" help:"Log in at a server, before it demands that."`
+	Logout     logoutCmd     `cmd:"" help:"End a login, or all of them: here, and at the authorization server."`
+	Whoami     whoamiCmd     `cmd:"" help:"Say who is logged in at a server, and what the server demands; without a server, list all logins."`
 	Version    versionCmd    `cmd:"" help:"Print the version of this program and the revisions of the protocol that it speaks."`
 	DemoServer demoServerCmd `cmd:"" hidden:"" name:"demo-server" help:"The server of the demo, over standard input and output."`
 }

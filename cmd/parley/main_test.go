@@ -13,7 +13,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_BE_THE_COMMAND") != "" || len(os.Args) == 2 && os.Args[1] == "demo-server" {
 		main()
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "parley-logins-*") // no test comes near the logins and the keyring of whoever runs it
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("PARLEY_TOKENS", "file")
+	os.Setenv("PARLEY_TOKENS_DIR", dir)
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // A ran is how a command went.

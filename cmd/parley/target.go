@@ -11,8 +11,8 @@ import (
 	"github.com/seed38e7925c/parley/mcphttp"
 )
 
-// transport is the way to the server that a TARGET names.
-func (f *hostFlags) transport(target string, stderr *serverLog) (mcp.Transport, error) {
+// transport is the way to the server that a TARGET names, with a person who can log in there.
+func (f *hostFlags) transport(ses *session, target string, p *person) (mcp.Transport, error) {
 	if line, ok := strings.CutPrefix(target, "stdio:"); ok {
 		words, err := splitWords(line)
 		if err != nil {
@@ -28,10 +28,9 @@ func (f *hostFlags) transport(target string, stderr *serverLog) (mcp.Transport, 
 		if err != nil {
 			return nil, err
 		}
-		return mcp.Command(words[0], words[1:], &mcp.CommandOptions{Env: env, Stderr: stderr}), nil
+		return mcp.Command(words[0], words[1:], &mcp.CommandOptions{Env: env, Stderr: ses.stderr}), nil
 	}
-	u, err := url.Parse(target)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+	if !isHTTP(target) {
 		return nil, usagef(`TARGET %q is neither an http or https URL nor "stdio:" and a command line`, target)
 	}
 	if len(f.Env) > 0 {
@@ -41,7 +40,19 @@ func (f *hostFlags) transport(target string, stderr *serverLog) (mcp.Transport, 
 	if err != nil {
 		return nil, err
 	}
-	return mcphttp.Dial(target, &mcphttp.DialOptions{Header: header}), nil
+	if authorizes(header) {
+		return mcphttp.Dial(target, &mcphttp.DialOptions{Header: header}), nil
+	}
+	if ses.auth, err = f.authFlags.transport(target, p); err != nil {
+		return nil, err
+	}
+	return mcphttp.Dial(target, &mcphttp.DialOptions{Header: header, Client: &http.Client{Transport: ses.auth}}), nil
+}
+
+// isHTTP reports whether a TARGET is the URL of a server.
+func isHTTP(target string) bool {
+	u, err := url.Parse(target)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func (f *hostFlags) environment() ([]string, error) {

@@ -78,9 +78,9 @@ func (p *person) colors() bool {
 	return isTerminal(p.out) && !dull && os.Getenv("TERM") != "dumb"
 }
 
-// isTerminal reports whether a reader or writer is a terminal.
+// isTerminal reports whether a reader or writer is a terminal: a file, or what stands for one.
 func isTerminal(v any) bool {
-	f, ok := v.(*os.File)
+	f, ok := v.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
