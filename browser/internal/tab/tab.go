@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds one step of a tab. It is long because machines that run tests are busy.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // names are what distributions call the browser.
 var names = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"}
@@ -164,16 +164,28 @@ func (tab *Tab) WaitFor(heading string) {
 	run(tab, "waiting for the heading "+heading, chromedp.WaitVisible(fmt.Sprintf(`//h1[normalize-space(.)=%q]`, heading)))
 }
 
+// WaitVisible waits until selector finds something that can be seen.
+func (tab *Tab) WaitVisible(selector string) {
+	tab.t.Helper()
+	run(tab, "waiting for "+selector, chromedp.WaitVisible(chromedp.CSS(selector)))
+}
+
+// WaitGone waits until selector finds nothing.
+func (tab *Tab) WaitGone(selector string) {
+	tab.t.Helper()
+	run(tab, "waiting for the end of "+selector, chromedp.WaitNotPresent(chromedp.CSS(selector)))
+}
+
 // Has reports whether selector finds something, without waiting.
 func (tab *Tab) Has(selector string) bool {
 	tab.t.Helper()
 	return len(run(tab, "looking for "+selector, chromedp.Nodes(chromedp.CSSAll(selector), chromedp.AtLeast(0)))) > 0
 }
 
-// Press presses the button with these words.
+// Press presses the button that begins with these words.
 func (tab *Tab) Press(words string) {
 	tab.t.Helper()
-	run(tab, "pressing "+words, chromedp.Click(fmt.Sprintf(`//button[normalize-space(.)=%q]`, words), chromedp.NodeVisible))
+	run(tab, "pressing "+words, chromedp.Click(fmt.Sprintf(`//button[starts-with(normalize-space(.),%q)]`, words), chromedp.NodeVisible))
 }
 
 // Follow clicks the link with these words.
