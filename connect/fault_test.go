@@ -56,7 +56,7 @@ func killedAt(t *testing.T, tool string, cut int64, lost bool) (lived bool) {
 		},
 	})
 	used.Store(0)
-	w.route = func(int64) int {
+	w.route = func(*http.Request) int {
 		if used.Load() < cut {
 			return 0
 		}

@@ -3,6 +3,7 @@ package connect_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -69,24 +70,22 @@ func TestRevocationReachesEveryReplica(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		w.route = apart
+		if _, err := mcp.CallTool[where](t.Context(), c, "geocode", where{"Bern"}); err != nil {
+			t.Fatal(err)
+		}
 		p := b.open(w.url + "/connect/")
-		action := actionIn(t, p.body, "/revoke")
-		b.post(w.url+action, map[string][]string{"csrf": {p.csrf()}})
+		b.post(w.url+actionIn(t, p.body, "/revoke"), url.Values{"csrf": {p.csrf()}})
 		gone := time.Now()
-		asked := 0
-		for time.Since(gone) < 1200*time.Millisecond && asked == 0 {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		asked := false
+		for !asked && time.Since(gone) < patience {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			_, err := mcp.CallTool[where](ctx, c, "geocode", where{"Bern"})
 			cancel()
-			if err != nil {
-				asked++
-			}
-			if time.Since(gone) > 1100*time.Millisecond && err == nil {
-				t.Errorf("watched %v: it is still used %v later", watched, time.Since(gone))
-			}
+			asked = err != nil
 		}
-		if asked == 0 {
-			t.Errorf("watched %v: the person is not asked again", watched)
+		if after := time.Since(gone); after > 3*time.Second { // a second, and what a busy machine takes
+			t.Errorf("watched %v: it was used for another %v", watched, after)
 		}
 	}
 }
@@ -102,10 +101,13 @@ func (unwatched) Watch(ctx context.Context, _ func(kind, id string)) error {
 // TestWatchFails: while the store cannot be watched, those who wait are looked after all the same.
 func TestWatchFails(t *testing.T) {
 	w := newWorld(t, &worldOptions{replicas: 2, wrap: func(_ int, s connect.Store) connect.Store { return deaf{s} }})
+	w.route = apart
 	person, pages := links()
 	c := w.client("alice/desktop", mcp.Revision20260728, person)
 	done := call(t, c, "geocode", where{"Bern"})
-	w.browser("alice").fill(get(t, pages), "submit", "f-value", "mk_1")
+	link := get(t, pages)
+	eventually(t, "the call is held", func() bool { return w.replicas[0].desk.Waiting() > 0 })
+	w.browser("alice").fill(link, "submit", "f-value", "mk_1")
 	if o := get(t, done); o.err != nil {
 		t.Fatal(o.err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -178,14 +179,14 @@ func TestThreat35Unknown(t *testing.T) {
 				},
 				tools: addSlow(during(func() { dead.Store(true) })),
 			})
-			w.route = func(int64) int { return 0 }
+			w.route = func(*http.Request) int { return 0 }
 			params := map[string]any{"name": "slow", "arguments": map[string]any{"amount": 2}}
 			first := w.wire("alice/raw", "tools/call", params)
 			link, state := asked(t, first)
 			w.browser("alice").fill(link, "submit")
 			params["requestState"], params["inputResponses"] = state, accepted(first)
 			w.wire("alice/raw", "tools/call", params)
-			w.route = func(int64) int { return 1 }
+			w.route = func(*http.Request) int { return 1 }
 			for range 3 {
 				m := w.wire("alice/raw", "tools/call", params)
 				for range 20 {

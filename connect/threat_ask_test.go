@@ -97,10 +97,10 @@ func TestThreat36Exhaustion(t *testing.T) {
 func TestThreat27FalseCompletion(t *testing.T) {
 	eras(t, func(t *testing.T, rev mcp.Revision) {
 		w := newWorld(t, &worldOptions{ask: mcp.AskOptions{Hold: 20 * time.Millisecond, MaxWaits: 3}})
-		for _, tool := range []string{"geocode", "pay"} {
+		for tool, args := range map[string]any{"geocode": where{"x"}, "pay": pay{1}} {
 			c := w.client("mallory/desktop", rev, accept(func(string) {}))
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			_, err := mcp.CallTool[where](ctx, c, tool, map[string]any{map[string]string{"geocode": "text", "pay": "amount"}[tool]: any(map[string]any{"geocode": "x", "pay": 1}[tool])})
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			_, err := mcp.CallTool[where](ctx, c, tool, args)
 			cancel()
 			if err == nil {
 				t.Errorf("%s: it went on", tool)

@@ -38,8 +38,9 @@ type world struct {
 	store    connect.Store
 	replicas []*replica
 	next     atomic.Int64
-	route    func(n int64) int // which replica serves a request; nil: one after the other
+	route    func(r *http.Request) int // which replica serves a request; nil: one after the other
 	logs     *safeBuffer
+	tokens   sync.Map // token → when it was first seen
 }
 
 // A replica is one process.
@@ -65,6 +66,7 @@ type worldOptions struct {
 	issuer    *idp.Server         // callers have its tokens, and people sign in there; the default is the identity of tests
 	oidc      connect.OIDCOptions // with issuer
 	noReading bool                // with issuer: the access tokens of browsers are not read
+	expiry    time.Duration       // of the callers' tokens, from when they are first seen; zero for never
 }
 
 // newWorld starts one.
@@ -110,7 +112,7 @@ func (w *world) newReplica(o *worldOptions, store connect.Store, keys *connect.K
 	if o.desk != nil {
 		o.desk(opts)
 	}
-	authenticate := bearer
+	authenticate := w.bearer(o.expiry)
 	if o.issuer != nil {
 		authenticate = w.signInAt(o, opts)
 	}
@@ -180,7 +182,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	n := w.next.Add(1)
 	i := int(n) % len(w.replicas)
 	if w.route != nil {
-		i = w.route(n)
+		i = w.route(r)
 	}
 	w.replicas[i].http.ServeHTTP(rw, r)
 }
@@ -193,14 +195,21 @@ func tryKey(_ context.Context, v connect.Value) error {
 	return nil
 }
 
-// bearer takes the subject, a slash and the client for a token.
-func bearer(r *http.Request) (*mcp.Principal, error) {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
-		return nil, nil
+// bearer takes the subject, a slash and the client for a token. Tokens last for some time from when they are first seen.
+func (w *world) bearer(lasts time.Duration) func(r *http.Request) (*mcp.Principal, error) {
+	return func(r *http.Request) (*mcp.Principal, error) {
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok {
+			return nil, nil
+		}
+		subject, client, _ := strings.Cut(token, "/")
+		p := &mcp.Principal{Issuer: connect.TestIssuer, Subject: subject, ClientID: client, Person: client != "robot"}
+		if lasts > 0 {
+			first, _ := w.tokens.LoadOrStore(token, time.Now())
+			p.Expiry = first.(time.Time).Add(lasts)
+		}
+		return p, nil
 	}
-	subject, client, _ := strings.Cut(token, "/")
-	return &mcp.Principal{Issuer: connect.TestIssuer, Subject: subject, ClientID: client, Person: client != "robot"}, nil
 }
 
 type where struct {
@@ -602,4 +611,12 @@ func addPageTool(srv *mcp.Server, r *replica) {
 		}
 		return where{Text: "the page says " + string(raw)}, nil
 	})
+}
+
+// apart has calls served by one replica and pages by another.
+func apart(r *http.Request) int {
+	if r.URL.Path == "/mcp" {
+		return 0
+	}
+	return 1
 }
