@@ -69,11 +69,10 @@ func Roots(ctx context.Context, call *mcp.Call, key string) ([]mcp.Root, error) 
 }
 
 func one[T any](ctx context.Context, call *mcp.Call, item *Item[T]) (T, error) {
-	q, err := item.ask()
-	if err != nil {
+	if err := item.valid(); err != nil {
 		return item.value, err
 	}
-	ans, err := call.Ask(ctx, q)
+	ans, err := call.Ask(ctx, &item.question) // nobody else has the item, and can change its question
 	item.settle(ans, err)
 	return item.value, item.err
 }

@@ -46,11 +46,18 @@ func (i *Item[T]) Get() (T, error) { return i.value, i.err }
 func (i *Item[T]) Question() (*mcp.Question, error) { return i.ask() }
 
 func (i *Item[T]) ask() (*mcp.Question, error) {
-	if i.invalid != nil {
-		return nil, fmt.Errorf("ask: question %q: %w", i.question.Key, i.invalid)
+	if err := i.valid(); err != nil {
+		return nil, err
 	}
 	q := i.question
 	return &q, nil
+}
+
+func (i *Item[T]) valid() error {
+	if i.invalid != nil {
+		return fmt.Errorf("ask: question %q: %w", i.question.Key, i.invalid)
+	}
+	return nil
 }
 
 func (i *Item[T]) settle(ans *mcp.Answer, err error) {

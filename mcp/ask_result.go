@@ -320,7 +320,7 @@ type encodedInput []byte
 
 // inputEncoded makes the same result as bytes.
 func (c *Call) inputEncoded(ctx context.Context, run *askRun) (encodedInput, error) {
-	size := 512
+	size := 384 // a state as it mostly is, and what every result has
 	for _, q := range run.pending {
 		size += len(q.Key) + len(q.method) + len(q.params) + 32
 	}

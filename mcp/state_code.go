@@ -65,7 +65,8 @@ func (st *flowState) encode(dst []byte) []byte {
 	return dst
 }
 
-func appendSized[T ~string | ~[]byte](dst []byte, s T) []byte {
+//go:noinline
+func appendSized[T ~string | ~[]byte](dst []byte, s T) []byte { // small, but there are many of them in encode
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 

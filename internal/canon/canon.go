@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -194,8 +194,15 @@ func (w *writer) member(depth int) (member, error) {
 	return m, nil
 }
 
+// byName orders members. Package sort makes less code of it than package slices, in every program that links it.
+type byName []member
+
+func (b byName) Len() int           { return len(b) }
+func (b byName) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
+func (b byName) Less(i, j int) bool { return bytes.Compare(b[i].name, b[j].name) < 0 }
+
 func (w *writer) reorder(begin int, members []member) {
-	slices.SortFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	sort.Sort(byName(members))
 	ordered := make([]byte, 0, len(w.out)-begin)
 	for _, m := range members {
 		ordered = append(ordered, w.out[m.start:m.end]...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -67,9 +68,7 @@ func structFields(t reflect.Type) (fields []field, fallback *reflect.Type, err e
 
 // dominant picks one field of each name.
 func dominant(all []field) []field {
-	slices.SortStableFunc(all, func(a, b field) int {
-		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(len(a.index), len(b.index)), compareBool(b.tagged, a.tagged))
-	})
+	sort.Stable(byRank(all))
 	var out []field
 	for len(all) > 0 {
 		n := 1
@@ -81,9 +80,27 @@ func dominant(all []field) []field {
 		}
 		all = all[n:]
 	}
-	slices.SortFunc(out, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	sort.Sort(byIndex(out))
 	return out
 }
+
+// byRank and byIndex are orders of fields. They are sorted by way of an interface: one of the generic functions would add 20 KB to every
+// program.
+type (
+	byRank  []field // by name, and those of one name by who wins
+	byIndex []field // as they stand in the struct
+)
+
+func (b byRank) Len() int      { return len(b) }
+func (b byRank) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
+func (b byRank) Less(i, j int) bool {
+	x, y := &b[i], &b[j]
+	return cmp.Or(strings.Compare(x.name, y.name), cmp.Compare(len(x.index), len(y.index)), compareBool(y.tagged, x.tagged)) < 0
+}
+
+func (b byIndex) Len() int           { return len(b) }
+func (b byIndex) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
+func (b byIndex) Less(i, j int) bool { return slices.Compare(b[i].index, b[j].index) < 0 }
 
 func compareBool(a, b bool) int {
 	switch {
