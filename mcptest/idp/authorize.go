@@ -187,8 +187,18 @@ func (p *Provider) mustConsent(req *request) bool {
 	if slices.Contains(req.prompt, "consent") {
 		return true
 	}
+	if req.anybody() {
+		return true
+	}
 	agreed, ok := p.consents.get(p.opts.Now(), req.consentKey())
 	return !ok || slices.ContainsFunc(req.scopes, func(s string) bool { return !slices.Contains(agreed, s) })
+}
+
+// anybody reports whether any program on the person's computer could be the client: it has no secret, and the answer goes to that
+// computer. Such a request is never answered without the person (RFC 8252 section 8.6).
+func (req *request) anybody() bool {
+	u, err := url.Parse(req.redirectURI)
+	return req.client.public() && (err != nil || u.Scheme != "https")
 }
 
 const consentTTL = 30 * 24 * time.Hour
@@ -196,7 +206,9 @@ const consentTTL = 30 * 24 * time.Hour
 func (p *Provider) agree(req *request) {
 	now := p.opts.Now()
 	agreed, _ := p.consents.get(now, req.consentKey())
-	p.consents.put(req.consentKey(), append(slices.Clone(agreed), req.scopes...), now.Add(consentTTL))
+	all := append(slices.Clone(agreed), req.scopes...)
+	slices.Sort(all)
+	p.consents.put(req.consentKey(), slices.Compact(all), now.Add(consentTTL))
 }
 
 func (p *Provider) decline(w http.ResponseWriter, r *http.Request, req *request) {

@@ -108,7 +108,8 @@ func TestCaseA12LoopbackPorts(t *testing.T) {
 // prompt and max_age decide whether the person signs in again; auth_time tells when they did.
 func TestSigningInAgain(t *testing.T) {
 	now := time.Now()
-	p := idp.Start(t, &idp.Options{Auto: idp.Auto{Consent: idp.Approve}, Clients: []idp.Client{app}, Now: func() time.Time { return now }})
+	web := idp.Client{ID: "web", Secret: "s", RedirectURIs: []string{callback}}
+	p := idp.Start(t, &idp.Options{Auto: idp.Auto{Consent: idp.Approve}, Clients: []idp.Client{app, web}, Now: func() time.Time { return now }})
 	b := newBrowser(t)
 	if err := p.SignIn(b.jar, "bob"); err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestSigningInAgain(t *testing.T) {
 	began := now.Unix()
 	at := func(more ...string) doc {
 		t.Helper()
-		q := b.open(asking(p, "app", callback, append([]string{"scope", "openid"}, more...)...))
+		q := b.open(asking(p, "web", callback, append([]string{"scope", "openid"}, more...)...))
 		if q == nil {
 			b.shows("Sign in")
 			q = b.press("Continue as Alice", nil)
@@ -127,7 +128,7 @@ func TestSigningInAgain(t *testing.T) {
 		if q.Get("code") == "" {
 			return doc{"error": q.Get("error")}
 		}
-		_, d := post(t, p.Issuer()+idp.Token, url.Values{"grant_type": {idp.GrantCode}, "code": {q.Get("code")}, "redirect_uri": {callback}, "client_id": {"app"}, "code_verifier": {verifier}})
+		_, d := post(t, p.Issuer()+idp.Token, url.Values{"grant_type": {idp.GrantCode}, "code": {q.Get("code")}, "redirect_uri": {callback}, "client_id": {"web"}, "client_secret": {"s"}, "code_verifier": {verifier}})
 		return claims(t, d["id_token"])
 	}
 	now = now.Add(time.Minute)

@@ -84,12 +84,21 @@ func onThisComputer(u *url.URL) bool {
 	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
+// knownClient finds a client that need not be fetched. Callers hold the lock.
+func (p *Provider) knownClient(id string) *Client {
+	if c := p.clients[id]; c != nil {
+		return c
+	}
+	c, _ := p.others.get(p.opts.Now(), id)
+	return c
+}
+
 // client finds a client by its id; for an https URL the document there says who it is.
 func (p *Provider) client(ctx context.Context, id string) (*Client, *oauthError) {
 	p.mu.Lock()
-	c, ok := p.clients.get(p.opts.Now(), id)
+	c := p.knownClient(id)
 	p.mu.Unlock()
-	if ok {
+	if c != nil {
 		return c, nil
 	}
 	if p.opts.ClientDocuments != nil && strings.HasPrefix(id, "https://") {
@@ -141,7 +150,7 @@ func (p *Provider) clientDocument(ctx context.Context, id string) (*Client, *oau
 	c.ID, c.document = id, true
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clients.put(id, c, p.opts.Now().Add(documentAge))
+	p.others.put(id, c, p.opts.Now().Add(documentAge))
 	return c, nil
 }
 

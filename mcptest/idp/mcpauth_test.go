@@ -199,3 +199,48 @@ func TestSlowFaults(t *testing.T) {
 		t.Errorf("a little slow: status %d", status)
 	}
 }
+
+// Closing ends requests that would take for ever, and waits for them.
+func TestCloseEndsRequests(t *testing.T) {
+	p, err := idp.Listen("127.0.0.1:0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	ended := make(chan struct{})
+	p.Break(idp.JWKS, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(begun)
+			<-r.Context().Done()
+			close(ended)
+		})
+	})
+	failed := make(chan error, 1)
+	go func() {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Issuer()+idp.JWKS, nil)
+		if err == nil {
+			var resp *http.Response
+			if resp, err = (&http.Transport{DisableKeepAlives: true}).RoundTrip(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+		failed <- err
+	}()
+	<-begun
+	p.Close()
+	select {
+	case <-ended:
+	default:
+		t.Error("Close did not wait")
+	}
+	if err := <-failed; err == nil {
+		t.Error("an answer came")
+	}
+	p.Close()
+	if _, err := idp.Listen("256.0.0.1:0", nil); err == nil {
+		t.Error("an address that is none")
+	}
+	if _, err := idp.Listen("127.0.0.1:0", &idp.Options{Algorithm: "none"}); err == nil {
+		t.Error("options that make no sense")
+	}
+}

@@ -26,13 +26,14 @@ type Options struct {
 	Users []User
 	// Clients are registered beforehand.
 	Clients []Client
-	// Resources are the resource servers that tokens are issued for (RFC 8707). Default: any http or https URI without a fragment.
+	// Resources are the resource servers that tokens are issued for (RFC 8707). Default: any http or https URI without a fragment. A
+	// token's audience is what was named, and with scope openid, or with nothing named, the provider itself too, for user info.
 	Resources []Resource
 	// Scopes are those that exist besides the scopes of Resources and openid, profile, email. Default: if no Resource names any, every
 	// scope is granted; else none.
 	Scopes []string
 
-	// AccessTokenTTL is the lifetime of access tokens. The default is 5 minutes.
+	// AccessTokenTTL is the lifetime of access tokens, in whole seconds. The default is 5 minutes.
 	AccessTokenTTL time.Duration
 	// IDTokenTTL is the lifetime of ID tokens. The default is 5 minutes.
 	IDTokenTTL time.Duration

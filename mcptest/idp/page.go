@@ -265,10 +265,10 @@ func clientOf(form url.Values, claims map[string]any) string {
 
 // logoutTarget is where the client may send the person after signing out; empty: nowhere.
 func (p *Provider) logoutTarget(form url.Values, claims map[string]any) string {
-	c, ok := p.clients.get(p.opts.Now(), clientOf(form, claims))
+	c := p.knownClient(clientOf(form, claims))
 	to := form.Get("post_logout_redirect_uri")
 	u, err := url.Parse(to)
-	if !ok || err != nil || !slices.Contains(c.LogoutURIs, to) {
+	if c == nil || err != nil || !slices.Contains(c.LogoutURIs, to) {
 		return ""
 	}
 	if state := form.Get("state"); state != "" {

@@ -30,7 +30,16 @@ func TestPages(t *testing.T) {
 	if q = b.press("Allow", nil); q.Get("code") == "" || q.Get("iss") != p.Issuer() {
 		t.Errorf("allowed: %v", q)
 	}
-	if q = b.open(asking(p, "app", callback)); q.Get("code") == "" {
+	// Any program on this computer could be it: the person is asked each time.
+	if q = b.open(asking(p, "app", callback)); q != nil {
+		t.Errorf("not asked: %v", q)
+	}
+	if q = b.open(asking(p, "app", callback, "prompt", "none")); q.Get("error") != "consent_required" {
+		t.Errorf("in silence: %v", q)
+	}
+	b.open(asking(p, "app", "https://app.example/cb?x=1"))
+	b.press("Allow", nil)
+	if q = b.open(asking(p, "app", "https://app.example/cb?x=1")); q.Get("code") == "" {
 		t.Errorf("asked again for what was allowed: %v", q)
 	}
 	b.open(asking(p, "app", callback, "prompt", "select_account"))
@@ -44,12 +53,15 @@ func TestCaseW07ConsentPerClient(t *testing.T)  { testConsentPerClient(t) }
 func TestThreat11ConsentPerClient(t *testing.T) { testConsentPerClient(t) }
 
 func testConsentPerClient(t *testing.T) {
-	p := idp.Start(t, &idp.Options{Clients: []idp.Client{app, {ID: "own", RedirectURIs: []string{callback}, Trusted: true}}})
+	p := idp.Start(t, &idp.Options{Clients: []idp.Client{app, {ID: "secretive", Secret: "s", RedirectURIs: app.RedirectURIs}, {ID: "own", RedirectURIs: []string{callback}, Trusted: true}}})
 	b := newBrowser(t)
-	b.open(asking(p, "app", callback, "resource", resource))
+	b.open(asking(p, "secretive", callback, "resource", resource))
 	b.press("Continue as Alice", nil)
 	if q := b.press("Allow", nil); q.Get("code") == "" {
 		t.Fatal(q)
+	}
+	if q := b.open(asking(p, "secretive", callback, "resource", resource)); q.Get("code") == "" {
+		t.Errorf("asked twice: %v", q)
 	}
 	_, reg := post(t, p.Issuer()+idp.Register, nil)
 	if reg["error"] == nil {
@@ -60,7 +72,7 @@ func testConsentPerClient(t *testing.T) {
 		t.Fatalf("a stranger got %v", q)
 	}
 	b.shows("Allow access?", "evil.test")
-	if b.open(asking(p, "app", "http://localhost:1/cb", "resource", resource)) != nil || b.open(asking(p, "app", callback, "resource", resource+"2")) != nil {
+	if b.open(asking(p, "secretive", "http://localhost:1/cb", "resource", resource)) != nil || b.open(asking(p, "secretive", callback, "resource", resource+"2")) != nil {
 		t.Error("another way back, or another resource, was agreed to by itself")
 	}
 	if q := b.open(asking(p, "own", callback)); q.Get("code") == "" {

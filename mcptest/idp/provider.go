@@ -27,7 +27,8 @@ type Provider struct {
 	mu        sync.Mutex
 	keys      []jose.JSONWebKey // the current one first
 	users     []User
-	clients   table[*Client]
+	clients   map[string]*Client // of the options and of AddClient
+	others    table[*Client]     // that registered themselves
 	resources []Resource
 	trust     []Trust
 	peers     []Peer
@@ -67,7 +68,7 @@ func New(o *Options) (*Provider, error) {
 		return nil, err
 	}
 	p := &Provider{opts: opts, base: base, csrf: http.NewCrossOriginProtection(), keys: []jose.JSONWebKey{key}, users: slices.Clone(opts.Users),
-		resources: slices.Clone(opts.Resources), auto: opts.Auto, peers: slices.Clone(opts.Peers), faults: map[string]Fault{}, counts: map[string]int{}, seen: once{}, pairwise: []byte(newID())}
+		resources: slices.Clone(opts.Resources), auto: opts.Auto, peers: slices.Clone(opts.Peers), faults: map[string]Fault{}, clients: map[string]*Client{}, counts: map[string]int{}, seen: once{}, pairwise: []byte(newID())}
 	for i := range opts.Clients {
 		if err := p.AddClient(&opts.Clients[i]); err != nil {
 			return nil, err
@@ -181,7 +182,7 @@ func (p *Provider) AddClient(c *Client) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clients.put(c.ID, &added, p.opts.Now().AddDate(10, 0, 0))
+	p.clients[c.ID] = &added
 	return nil
 }
 

@@ -152,7 +152,7 @@ func (p *Provider) serveRegister(w http.ResponseWriter, r *http.Request) {
 		said["client_secret"], said["client_secret_expires_at"] = c.Secret, 0
 	}
 	p.mu.Lock()
-	p.clients.put(c.ID, c, p.opts.Now().AddDate(10, 0, 0))
+	p.others.put(c.ID, c, p.opts.Now().AddDate(10, 0, 0))
 	p.mu.Unlock()
 	noStore(w)
 	writeJSON(w, http.StatusCreated, said)
