@@ -106,13 +106,14 @@ func (d *Desk) Close() error {
 	return errors.Join(errs...)
 }
 
-// spawn runs fn on a goroutine that Close waits for. After Close it does nothing.
-func (d *Desk) spawn(fn func()) {
+// spawn runs fn on a goroutine that Close waits for. After Close it does nothing, and returns false.
+func (d *Desk) spawn(fn func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.closed {
 		d.running.Go(fn)
 	}
+	return !d.closed
 }
 
 // Asks returns the questions that the named secrets, grants and pages may put, for [mcp.Tool.Asks]: documentation and `parley ls` show
@@ -202,6 +203,7 @@ func (d *Desk) changed(kind, id string) {
 		d.hub.wake(id)
 	case rowCredential:
 		d.credentials.evict(id)
+		d.hub.wake(id) // who waits for another process to renew it
 	}
 }
 

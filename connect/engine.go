@@ -21,6 +21,7 @@ type want struct {
 	message string   // the words of the elicitation
 	purpose []string // what, beside kind and name, makes two wants the same
 	perFlow bool     // the same want of two calls is two wants
+	variant string   // tells apart what one call may want in several ways
 	nth     int      // how often the call has wanted it before
 	part    any      // the kind's own data
 }
@@ -30,6 +31,9 @@ func flowKey(kind interactionKind, name string) string { return "connect/" + str
 
 func (w *want) flowKey() string {
 	key := flowKey(w.kind, w.name)
+	if w.variant != "" {
+		key += "/" + w.variant
+	}
 	if w.nth > 0 {
 		key += "/" + strconv.Itoa(w.nth+1)
 	}

@@ -98,7 +98,7 @@ func (d *Desk) showForm(w http.ResponseWriter, r *http.Request, status int, v *v
 // showEnd shows what has become of an interaction.
 func (d *Desk) showEnd(w http.ResponseWriter, r *http.Request, v *visit) {
 	in := v.in
-	m := &pages.Message{Kind: in.data.Kind, Client: in.data.Client}
+	m := &pages.Message{Kind: in.data.Kind, Client: in.data.Client, Account: in.data.Account}
 	status := http.StatusOK
 	switch in.row.Status {
 	case statusCreated, statusOpened, statusExpired:
@@ -186,6 +186,9 @@ func (d *Desk) goOn(w http.ResponseWriter, r *http.Request, v *visit, a *answer)
 		return nil
 	})
 	if err == nil {
+		if a.leaving != nil {
+			a.leaving(w)
+		}
 		err = d.leave(w, r, a.redirect)
 		if err == nil {
 			return
@@ -228,8 +231,13 @@ func (d *Desk) advance(ctx context.Context, v *visit, change func(in *interactio
 // finish ends an interaction with what the person has brought, by one update, and then puts that where it belongs. Once the update is
 // done, nothing can be lost: whoever meets the interaction next does the rest.
 func (d *Desk) finish(ctx context.Context, v *visit, status string, payload []byte) error {
+	return d.finishAs(ctx, v, func(in *interaction) { in.finish(status, payload) })
+}
+
+// finishAs is finish for a kind that notes more.
+func (d *Desk) finishAs(ctx context.Context, v *visit, end func(in *interaction)) error {
 	in, err := d.advance(ctx, v, func(in *interaction) error {
-		in.finish(status, payload)
+		end(in)
 		return nil
 	})
 	if err != nil {

@@ -69,7 +69,8 @@ type interactionData struct {
 	Message  string          `json:"message"` // the words of the elicitation
 	Deadline time.Time       `json:"deadline"`
 	Finished time.Time       `json:"finished,omitzero"`
-	Reason   string          `json:"reason,omitzero"` // why it was declined or failed
+	Reason   string          `json:"reason,omitzero"`  // why it was declined or failed
+	Account  string          `json:"account,omitzero"` // at the provider, once a grant is completed
 	// Identity belongs to the identity, Part to the kind.
 	Identity json.RawMessage `json:"identity,omitzero"`
 	Part     json.RawMessage `json:"part,omitzero"`

@@ -42,6 +42,7 @@ type answer struct {
 	again    *pages.Interaction          // the page once more, with what was wrong
 	redirect string                      // where the person goes on
 	opened   func(in *interaction) error // with redirect: what is noted before; it may be run again
+	leaving  func(w http.ResponseWriter) // with redirect: what the browser takes along, a cookie
 	status   string                      // the end
 	payload  json.RawMessage             // with status: what it has brought
 }
