@@ -14,7 +14,7 @@ import (
 	"github.com/seed38e7925c/parley/interactor/terminal"
 	"github.com/seed38e7925c/parley/interactor/web"
 	"github.com/seed38e7925c/parley/mcp"
-	"github.com/seed38e7925c/parley/mcphttp"
+	"github.com/seed38e7925c/parley/mcpauth"
 )
 
 // demoCmd is the main job in one command.
@@ -69,19 +69,14 @@ var demoJourney = journey{From: "Bern", To: "Wien"}
 
 // once runs the demo in one era.
 func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error) {
-	transport, stop, err := c.server(ctx)
+	in, keys, host := c.person(s)
+	transport, stop, err := c.server(ctx, c.login(s, in, keys, host))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	var host *actor
-	in := terminal.New(s.in, s.err)
-	if c.Interact == "web" {
-		in = web.New(&web.Options{Tell: tellPage(s.err)})
-	}
-	if c.Auto {
-		host = newActor(s.out)
-		transport, in = &tap{Transport: transport, see: host.see}, host.interactor()
+	if host != nil {
+		transport = &tap{Transport: transport, see: host.see}
 	}
 	title := fmt.Sprintf("%s, revision %s, over %s", era.name, era.revisions[len(era.revisions)-1], c.wire())
 	room := columns(s.out)
@@ -90,15 +85,15 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 		line = min(line, room)
 	}
 	fmt.Fprintf(s.out, "%s\n%s\n", wrapped(title, room), strings.Repeat("=", line))
+	if !c.Auto {
+		fmt.Fprintf(s.out, "%s\n\n", wrapped(c.outline(), room))
+	}
 	client, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{Info: hostInfo(), Interactor: in, Revisions: era.revisions,
 		RequestTimeout: 10 * time.Minute, ConnectTimeout: 10 * time.Second})
 	if err != nil {
 		return connectError{err}
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	if !c.Auto {
-		fmt.Fprintf(s.out, "%s\n\n", wrapped("This program is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you.", room))
-	}
 	waiting := func(p mcp.Progress) {
 		if !c.Auto { // the transcript has it already
 			fmt.Fprintf(s.err, "(the server: %s)\n", consent.Line(p.Message, 0))
@@ -115,6 +110,28 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	return nil
 }
 
+// outline says what is about to happen.
+func (c *demoCmd) outline() string {
+	if c.Stdio {
+		return "This program is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you."
+	}
+	return "This program is the host. It connects to a server on this computer, which demands that you log in, at a sign-in page that is on this computer " +
+		"too. Then it calls the tool \"book\", and the server will ask you."
+}
+
+// person is who answers: the one at the terminal or the browser, or an actor.
+func (c *demoCmd) person(s *streams) (*mcp.Interactor, *keyboard, *actor) {
+	if c.Auto {
+		host := newActor(s.out)
+		return host.interactor(), nil, host
+	}
+	if c.Interact == "web" {
+		return web.New(&web.Options{Tell: tellPage(s.err)}), nil, nil
+	}
+	keys := newKeyboard(s.in.(*os.File)) // Run has looked
+	return terminal.New(keys, s.err), keys, nil
+}
+
 func (c *demoCmd) wire() string {
 	if c.Stdio {
 		return "standard input and output of a server process"
@@ -122,8 +139,8 @@ func (c *demoCmd) wire() string {
 	return "HTTP on loopback"
 }
 
-// server starts the server and returns the way to it.
-func (c *demoCmd) server(ctx context.Context) (mcp.Transport, func() error, error) {
+// server starts the server and returns the way to it, and what ends both.
+func (c *demoCmd) server(ctx context.Context, login mcpauth.LoginFunc) (mcp.Transport, func() error, error) {
 	if c.Stdio {
 		self, err := os.Executable()
 		if err != nil {
@@ -131,11 +148,20 @@ func (c *demoCmd) server(ctx context.Context) (mcp.Transport, func() error, erro
 		}
 		return mcp.Command(self, []string{"demo-server"}, nil), func() error { return nil }, nil
 	}
-	d, err := startDemoServer(ctx)
+	provider, err := demoProvider(c.Auto)
 	if err != nil {
 		return nil, nil, err
 	}
-	return mcphttp.Dial(d.url), d.Close, nil
+	d, err := startDemoServer(ctx, provider)
+	if err != nil {
+		provider.Close()
+		return nil, nil, err
+	}
+	transport, auth, err := demoDial(d.url, login)
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	return transport, func() error { return errors.Join(auth.Close(), d.Close()) }, nil
 }
 
 // check makes sure that the ticket is the one that was asked for, and that the purchase was confirmed at the page.
@@ -147,6 +173,8 @@ func check(got ticket, host *actor) error {
 		return errors.New("there is a ticket although nobody confirmed the purchase at the page")
 	case host != nil && (got.Class != "first" || got.Place != "window" || !got.Quiet):
 		return fmt.Errorf("the ticket is not for the seat that was chosen: %+v", got)
+	case host != nil && host.logins > 0 && got.Passenger != "alice":
+		return fmt.Errorf("the ticket is not for who logged in: %+v", got)
 	case host != nil:
 		return host.finished()
 	}
@@ -158,7 +186,11 @@ func ticketText(t ticket) string {
 	if t.Quiet {
 		quiet = ", quiet coach"
 	}
-	return consent.Line(fmt.Sprintf("Ticket %s: %s to %s, %s class, %s%s, %s, confirmed at %s", t.Number, t.From, t.To, t.Class, t.Place, quiet,
+	whose := ""
+	if t.Passenger != "" {
+		whose = " for " + t.Passenger
+	}
+	return consent.Line(fmt.Sprintf("Ticket %s%s: %s to %s, %s class, %s%s, %s, confirmed at %s", t.Number, whose, t.From, t.To, t.Class, t.Place, quiet,
 		t.Fare, t.ConfirmedAt.Local().Format("15:04:05")), 400)
 }
 

@@ -27,6 +27,7 @@ type actor struct {
 	mu            sync.Mutex
 	out           io.Writer
 	forms, visits int
+	logins        int
 	pending       map[jsonrpc.ID]string // methods of requests under way
 }
 
@@ -144,8 +145,8 @@ func (a *actor) finished() error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.forms != 1 || a.visits != 1 {
-		return fmt.Errorf("want one form and one page, had %d and %d", a.forms, a.visits)
+	if a.forms != 1 || a.visits != 1 || a.logins > 1 {
+		return fmt.Errorf("want one form, one page and at most one login, had %d, %d and %d", a.forms, a.visits, a.logins)
 	}
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/seed38e7925c/parley/ask"
 	"github.com/seed38e7925c/parley/mcp"
+	"github.com/seed38e7925c/parley/mcpauth"
 	"github.com/seed38e7925c/parley/mcphttp"
+	"github.com/seed38e7925c/parley/mcptest/idp"
 )
 
 // journey is what the demo's tool is called with.
@@ -32,12 +34,14 @@ type seat struct {
 // ticket is what the demo's tool returns.
 type ticket struct {
 	Number string `json:"number"`
-	From   string `json:"from"`
-	To     string `json:"to"`
-	Class  string `json:"class"`
-	Place  string `json:"place"`
-	Quiet  bool   `json:"quiet"`
-	Fare   string `json:"fare"`
+	// Passenger is who logged in, as the server knows it; empty where it demands no login.
+	Passenger string `json:"passenger,omitempty"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Class     string `json:"class"`
+	Place     string `json:"place"`
+	Quiet     bool   `json:"quiet"`
+	Fare      string `json:"fare"`
 	// ConfirmedAt is when the person confirmed the purchase at the page, as the server has it.
 	ConfirmedAt time.Time `json:"confirmedAt"`
 }
@@ -89,7 +93,14 @@ func (d *desk) book(ctx context.Context, call *mcp.Call, in journey) (ticket, er
 		return ticket{}, err
 	}
 	at := d.confirmedAt(o.ID)
-	return ticket{Number: "T-" + o.ID[:8], From: in.From, To: in.To, Class: s.Class, Place: s.Place, Quiet: s.Quiet, Fare: o.Fare, ConfirmedAt: at}, nil
+	return ticket{Number: "T-" + o.ID[:8], Passenger: passenger(call), From: in.From, To: in.To, Class: s.Class, Place: s.Place, Quiet: s.Quiet, Fare: o.Fare, ConfirmedAt: at}, nil
+}
+
+func passenger(call *mcp.Call) string {
+	if p := call.Principal(); p != nil {
+		return p.Subject
+	}
+	return ""
 }
 
 func (d *desk) offer(in journey, s seat) offer {
@@ -153,11 +164,12 @@ func (d *desk) confirmedAt(id string) time.Time {
 	return time.Time{}
 }
 
-// A demoServer is the server of the demo: an MCP server, and the page of its desk.
+// A demoServer is the server of the demo: an MCP server, and the page of its desk. Over HTTP it demands a login.
 type demoServer struct {
-	desk *desk
-	mcp  *mcp.Server
-	url  string // of the MCP endpoint
+	desk     *desk
+	provider *idp.Server // nil over standard input and output
+	mcp      *mcp.Server
+	url      string // of the MCP endpoint
 
 	listener net.Listener
 	http     *http.Server
@@ -165,23 +177,35 @@ type demoServer struct {
 	done     chan error
 }
 
-// startDemoServer serves on a free port of the loopback interface.
-func startDemoServer(ctx context.Context) (*demoServer, error) {
+// startDemoServer serves on a free port of the loopback interface, to those who log in at a provider; nil demands no login. Close closes
+// the provider too.
+func startDemoServer(ctx context.Context, provider *idp.Server) (*demoServer, error) {
 	l, err := mcphttp.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	base := "http://" + l.Addr().String() + "/"
-	d := &demoServer{desk: &desk{base: base, orders: map[string]*order{}}, url: base + "mcp", listener: l, done: make(chan error, 1)}
+	d := &demoServer{desk: &desk{base: base, orders: map[string]*order{}}, provider: provider, url: base + "mcp", listener: l, done: make(chan error, 1)}
 	quiet := slog.New(slog.DiscardHandler)
-	d.mcp = mcp.NewServer("travel", "1.4.0", &mcp.ServerOptions{Title: "Travel desk", Logger: quiet, Ask: &mcp.AskOptions{Store: mcp.NewMemoryStore(0)}})
+	serverOptions := &mcp.ServerOptions{Title: "Travel desk", Logger: quiet, Ask: &mcp.AskOptions{Store: mcp.NewMemoryStore(0)}}
+	httpOptions := &mcphttp.Options{Logger: quiet}
+	mux := http.NewServeMux()
+	mount := func(h *mcphttp.Handler) { mcphttp.Mount(mux, "/mcp", h) }
+	if provider != nil {
+		guard, err := mcpauth.NewResource(d.url, mcpauth.JWT(provider.Issuer(), nil), &mcpauth.ResourceOptions{Name: "Travel desk", Scopes: []string{demoScope}, Logger: quiet})
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		serverOptions, httpOptions = guard.Protect(serverOptions), guard.HTTP(httpOptions)
+		mount = func(h *mcphttp.Handler) { guard.Mount(mux, h) }
+	}
+	d.mcp = mcp.NewServer("travel", "1.4.0", serverOptions)
 	mcp.AddTool(d.mcp, &mcp.Tool{
 		Name: "book", Description: "Book a seat on a train.",
 		Asks: append(ask.Declare(ask.FormItem[seat]("seat", "")), &mcp.Question{Key: "confirm", Kind: mcp.AskURL}),
 	}, d.desk.book)
-	d.handler = mcphttp.NewHandler(d.mcp, &mcphttp.Options{Logger: quiet})
-	mux := http.NewServeMux()
-	mcphttp.Mount(mux, "/mcp", d.handler)
+	d.handler = mcphttp.NewHandler(d.mcp, httpOptions)
+	mount(d.handler)
 	mux.Handle("/", d.desk.pages(l.Addr().String()))
 	d.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() { d.done <- d.http.Serve(l) }() // Close waits for it
@@ -196,6 +220,9 @@ func (d *demoServer) Close() error {
 	if served := <-d.done; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}
+	if d.provider != nil {
+		d.provider.Close()
+	}
 	return err
 }
 
@@ -204,7 +231,7 @@ type demoServerCmd struct{}
 
 // Run serves over standard input and output. The page of the desk is served on the loopback interface.
 func (demoServerCmd) Run(ctx context.Context) error {
-	d, err := startDemoServer(ctx)
+	d, err := startDemoServer(ctx, nil) // whoever starts a process is who it serves
 	if err != nil {
 		return err
 	}

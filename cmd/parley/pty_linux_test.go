@@ -21,6 +21,11 @@ func TestDemoAtATerminal(t *testing.T) {
 		p := ptytest.Open(t)
 		code := make(chan int, 1)
 		go func() { code <- run(t.Context(), args, &streams{in: p.TTY, out: p.TTY, err: p.TTY}) }()
+		p.Expect("demands that you log in")
+		p.Expect("Open this page?")
+		p.Type("y\n")
+		p.Expect("c = give up")
+		signInByForms(t, shown(t, p))
 		p.Expect("asks you 3 things")
 		p.Expect("1 of 3 › ")
 		p.Type("\n")
@@ -41,7 +46,7 @@ func TestDemoAtATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		res.Body.Close()
-		p.Expect("Ticket T-" + id[:8] + ": Bern to Wien, second class, window, € 79.00, confirmed at")
+		p.Expect("Ticket T-" + id[:8] + " for alice: Bern to Wien, second class, window, € 79.00,")
 		if got := <-code; got != exitOK {
 			t.Errorf("exit code %d\n%s", got, p.Screen())
 		}
