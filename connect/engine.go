@@ -297,7 +297,7 @@ func (d *Desk) outcome(ctx context.Context, in *interaction) (over bool, err err
 	case statusExpired:
 		return true, expired(in.title(d))
 	case statusFailed:
-		if in.data.Kind != kindApproval {
+		if !in.ran() {
 			return true, told(ErrFailed, "%s: it did not work, for a reason that the person has seen on the page; call again to try again", in.title(d))
 		}
 	case statusCompleted:

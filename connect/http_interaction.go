@@ -107,7 +107,7 @@ func (d *Desk) showEnd(w http.ResponseWriter, r *http.Request, v *visit) {
 		m.Name = pages.Declined
 	case statusFailed:
 		m.Name = pages.Failed
-		if in.data.Kind == kindApproval {
+		if in.ran() {
 			m.Name = pages.Done // the person has approved; how it went is for the client to say
 		}
 	default:

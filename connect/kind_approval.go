@@ -236,6 +236,15 @@ func digestOf(in *interaction) string {
 	return part.Digest
 }
 
+// ran reports whether it is an action that was begun.
+func (in *interaction) ran() bool {
+	if in.data.Kind != kindApproval {
+		return false
+	}
+	part, err := approvalOf(in)
+	return err == nil && part.Run != ""
+}
+
 // begin is the step from approved to running: one conditional update, which compares what was approved with what is to be done. Whoever
 // does it runs the action; for everybody else the interaction comes back as it is.
 func (d *Desk) begin(ctx context.Context, id, sum, run string) (*interaction, error) {
