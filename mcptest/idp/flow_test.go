@@ -148,6 +148,21 @@ func TestOpenIDConnect(t *testing.T) {
 	}
 }
 
+// A fault may befall renewals alone; a refusal is what the test says, and logging in again works.
+func TestRefusedRenewals(t *testing.T) {
+	a := newParty(t, &idp.Options{Auto: auto})
+	a.p.Break(idp.Token, idp.ForGrant(idp.GrantRefresh, idp.Times(1, idp.Fail(400, "invalid_grant"))))
+	tok := a.login()
+	tok.Expiry = time.Now().Add(-time.Hour)
+	if _, err := a.conf.TokenSource(a.ctx(), tok).Token(); err == nil || !strings.Contains(err.Error(), "a test wanted this") {
+		t.Errorf("renewal: %v", err)
+	}
+	a.login()
+	if _, err := a.conf.TokenSource(a.ctx(), tok).Token(); err != nil {
+		t.Errorf("the second renewal: %v", err)
+	}
+}
+
 // Tokens are renewed, and each renewal replaces the refresh token.
 func TestRefresh(t *testing.T) {
 	a := newParty(t, &idp.Options{Auto: auto})

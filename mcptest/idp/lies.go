@@ -1,7 +1,9 @@
 package idp
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -147,6 +149,26 @@ func Times(n int, f Fault) Fault {
 		broken := f(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if left.Add(-1) >= 0 {
+				broken.ServeHTTP(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// ForGrant lets a fault happen to token requests with one grant type only, such as renewals.
+func ForGrant(grantType string, f Fault) Fault {
+	return func(next http.Handler) http.Handler {
+		broken := f(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body) // bounded by the provider
+			if err != nil {
+				writeError(w, refuse("invalid_request", "the form cannot be read"))
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if form, err := url.ParseQuery(string(body)); err == nil && form.Get("grant_type") == grantType {
 				broken.ServeHTTP(w, r)
 				return
 			}
