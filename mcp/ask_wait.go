@@ -18,6 +18,9 @@ import (
 // the client is asked to send the request again without asking anybody: its inputRequests are empty. Message, if not empty, is sent
 // as progress while the wait lasts, every ten seconds.
 //
+// No wait outlasts the access token of its call: a 2026-07-28 client is asked to come again with another one, the call of an older client
+// fails. What happened in the meantime is found by the next call.
+//
 // Await shares keys with questions. It fails with [ErrTooManyRounds] after [AskOptions.MaxWaits] rounds.
 func (c *Call) Await(ctx context.Context, key, message string, ready func(ctx context.Context) error) error {
 	run, err := c.admitWait(key)
@@ -29,10 +32,16 @@ func (c *Call) Await(ctx context.Context, key, message string, ready func(ctx co
 	stop := c.reportWait(hold, message)
 	err = ready(hold)
 	stop()
+	expired := c.expired()
 	switch {
-	case err == nil, ctx.Err() != nil, !c.rev.Rules().AskByResult:
+	case err == nil && !expired, ctx.Err() != nil:
 		return err
-	case hold.Err() == nil || !isContextError(err):
+	case err != nil && (hold.Err() == nil || !isContextError(err)):
+		return err
+	case !c.rev.Rules().AskByResult:
+		if expired {
+			return errTokenOver
+		}
 		return err
 	}
 	a := &c.asking
@@ -43,6 +52,15 @@ func (c *Call) Await(ctx context.Context, key, message string, ready func(ctx co
 	}
 	run.waiting = append(run.waiting, key)
 	return fmt.Errorf("%w: still waiting for %q", ErrInputRequired, key)
+}
+
+// errTokenOver ends a wait that has outlasted the caller's token.
+var errTokenOver = &Error{Code: CodeInvalidRequest, Message: "the access token expired while the call was waiting; call again with a new one"}
+
+// expired reports whether the caller's token is over.
+func (c *Call) expired() bool {
+	p := c.principal
+	return p != nil && !p.Expiry.IsZero() && !time.Now().Before(p.Expiry)
 }
 
 func isContextError(err error) bool {
@@ -63,12 +81,24 @@ func (c *Call) admitWait(key string) (*askRun, error) {
 	return run, run.use(key)
 }
 
-// holdContext bounds one wait where the client can be asked to come again. A wait has no goroutine but its caller's.
+// holdContext bounds one wait: by the end of the caller's token, and, where the client can be asked to come again, by the longest that
+// it is held. A wait has no goroutine but its caller's.
 func (c *Call) holdContext(ctx context.Context, run *askRun) (context.Context, context.CancelFunc) {
-	if !c.rev.Rules().AskByResult {
+	asks := c.rev.Rules().AskByResult
+	var end time.Time
+	if asks {
+		end = time.Now().Add(run.rt.hold)
+	}
+	if p := c.principal; p != nil && !p.Expiry.IsZero() && (!asks || p.Expiry.Before(end)) {
+		end = p.Expiry
+	}
+	if end.IsZero() {
 		return context.WithCancel(ctx)
 	}
-	hold, cancel := context.WithTimeout(ctx, run.rt.hold)
+	hold, cancel := context.WithDeadline(ctx, end)
+	if !asks {
+		return hold, cancel
+	}
 	stop := context.AfterFunc(run.rt.draining, cancel)
 	return hold, func() {
 		stop()

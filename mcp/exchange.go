@@ -21,6 +21,9 @@ type Exchange struct {
 	Peer string
 	// Headers are the HTTP headers; nil on every other transport.
 	Headers *Headers
+	// Web says that the message came over HTTP although Headers is nil, as in HTTP+SSE: an anonymous caller has no scopes then, whereas
+	// on stdio nobody is asked for any.
+	Web bool
 	// Session is the handshake-era session that the message arrived in, nil before initialize. Admit takes it away from messages of
 	// revision 2026-07-28, which have no session even where one is open beside them.
 	Session *Session

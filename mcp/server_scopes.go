@@ -37,7 +37,10 @@ func (c *Call) Scopes() []string {
 // has the scopes of the first template that matches it. They must not be modified.
 func (c *Call) ScopesOf(kind Kind, name string) []string {
 	s := c.server
-	if s == nil || c.exchange.Headers == nil && c.principal == nil {
+	if s == nil {
+		return nil
+	}
+	if x := c.exchange; x.Headers == nil && !x.Web && c.principal == nil {
 		return nil
 	}
 	switch kind {
@@ -84,8 +87,8 @@ func (c *Call) completedScopes() []string {
 	case ref.Type != RefResource:
 		return nil
 	}
-	if e, ok := c.server.templates.get(ref.URI); ok {
-		return e.template.Scopes
+	if _, ok := c.server.templates.get(ref.URI); ok {
+		return c.ScopesOf(KindResourceTemplate, ref.URI)
 	}
 	return c.ScopesOf(KindResource, ref.URI)
 }

@@ -26,8 +26,29 @@ type endpoint struct {
 	srv *mcp.Server
 }
 
-// serve protects a server with a free tool, one that needs a scope and one that needs two, and prompts and resources.
+// serve serves a protected server.
 func serve(t testing.TB, res *mcpauth.Resource, o *mcp.ServerOptions) *endpoint {
+	t.Helper()
+	return serveServer(t, res, protectedServer(t, res, o))
+}
+
+// serveServer serves a server at a protected endpoint.
+func serveServer(t testing.TB, res *mcpauth.Resource, srv *mcp.Server) *endpoint {
+	t.Helper()
+	mux := http.NewServeMux()
+	h := mcphttp.NewHandler(srv, res.HTTP(&mcphttp.Options{Logger: quiet}))
+	res.Mount(mux, h)
+	s := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+		_ = h.Close(context.Background())
+	})
+	return &endpoint{t: t, url: s.URL, res: res, srv: srv}
+}
+
+// protectedServer makes a server with a free tool, one that needs a scope and one that needs two, and prompts and resources.
+func protectedServer(t testing.TB, res *mcpauth.Resource, o *mcp.ServerOptions) *mcp.Server {
 	t.Helper()
 	if o == nil {
 		o = &mcp.ServerOptions{}
@@ -61,16 +82,7 @@ func serve(t testing.TB, res *mcpauth.Resource, o *mcp.ServerOptions) *endpoint 
 	if err := errors.Join(srv.CompletePrompt("plan", none), srv.CompleteResourceTemplate("trip://bills/{n}", none)); err != nil {
 		t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	h := mcphttp.NewHandler(srv, res.HTTP(&mcphttp.Options{Logger: quiet}))
-	res.Mount(mux, h)
-	s := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-		_ = h.Close(context.Background())
-	})
-	return &endpoint{t: t, url: s.URL, res: res, srv: srv}
+	return srv
 }
 
 // An answer is what came back.
@@ -193,7 +205,7 @@ func (c *caller) open(ctx context.Context, method string, body []byte, header ht
 }
 
 // everywhere are the revisions that have authorization.
-var everywhere = []string{"2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+var everywhere = append(handshakes, "2026-07-28")
 
 func TestScopesOfTools(t *testing.T) {
 	i := newIssuer(t)
@@ -253,12 +265,14 @@ func TestScopesOfSubscriptions(t *testing.T) {
 	if a := e.as("2026-07-28", i.token(nil)).ask("subscriptions/listen", listen); a.status != 403 || !slices.Equal(a.challenge().Scopes, []string{"money"}) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	c := e.as("2025-11-25", i.token(nil))
-	if a := c.ask("resources/subscribe", map[string]any{"uri": "trip://bill"}); a.status != 403 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	if a := c.ask("resources/subscribe", map[string]any{"uri": "trip://open"}); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
+	for _, rev := range handshakes {
+		c := e.as(rev, i.token(nil))
+		if a := c.ask("resources/subscribe", map[string]any{"uri": "trip://bill"}); a.status != 403 {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		if a := c.ask("resources/subscribe", map[string]any{"uri": "trip://open"}); a.status != 200 {
+			t.Errorf("%d %s", a.status, a.body)
+		}
 	}
 }
 
@@ -314,7 +328,7 @@ func TestAnonymousCallers(t *testing.T) {
 func TestCaseN10TokensAndSessions(t *testing.T) {
 	i := newIssuer(t)
 	e := serve(t, newResource(t, i, nil), nil)
-	for _, rev := range everywhere[:3] {
+	for _, rev := range handshakes {
 		alice := e.as(rev, i.token(nil))
 		for name, token := range map[string]string{
 			"bob": i.token(claims{"sub": "bob"}), "alice at another client": i.token(claims{"client_id": "app2"}),

@@ -23,7 +23,7 @@ func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Prin
 	defer s.use.release()
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
-		l.stream(w, r, s.standing(), sinceDelivered)
+		l.stream(w, r, s.standing(), sinceDelivered, principal)
 		return
 	}
 	t, after, ok := s.find(last)
@@ -31,13 +31,18 @@ func (l *legacy) get(w http.ResponseWriter, r *http.Request, principal *mcp.Prin
 		l.h.answerError(w, http.StatusBadRequest, jsonrpc.ID{}, errBadEventID)
 		return
 	}
-	l.stream(w, r, t, after)
+	l.stream(w, r, t, after, principal)
 }
 
-// stream makes this response carry a track from a position on, in the place of any other.
-func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after uint64) {
+// stream makes this response carry a track from a position on, in the place of any other, until the token of who asked for it ends.
+func (l *legacy) stream(w http.ResponseWriter, r *http.Request, t *track, after uint64, p *mcp.Principal) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	if p != nil && !p.Expiry.IsZero() {
+		var over context.CancelFunc
+		ctx, over = context.WithDeadline(ctx, p.Expiry)
+		defer over()
+	}
 	g := &getStream{t: t, cancel: cancel}
 	out := &sink{h: l.h, w: w, carrier: g}
 	if t.attach(out, g, after) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/seed38e7925c/parley/internal/peer"
 	"github.com/seed38e7925c/parley/internal/sse"
@@ -38,6 +39,8 @@ type sseConn struct {
 	calls     sync.WaitGroup
 
 	mu       sync.Mutex
+	expiry   *time.Timer // ends the stream with the token; nil if its end is not known
+	expires  time.Time
 	ready    bool // initialize was answered
 	inFlight int
 	closed   bool
@@ -97,13 +100,38 @@ func (s *SSEHandler) get(w http.ResponseWriter, r *http.Request, principal *mcp.
 		return
 	}
 	defer s.remove(id, c)
+	c.expireWith(principal, cancel)
 	if out.begin() == nil {
 		out.keepAlive()
 		c.pump(ctx)
 	}
+	c.expireWith(nil, nil)
 	c.end()
 	c.calls.Wait() // when the client has gone they are cancelled; when the server is ending they finish
 	out.close()
+}
+
+// expireWith ends the stream when the token of its caller does, unless the caller comes with a newer one; a nil caller ends that.
+func (c *sseConn) expireWith(p *mcp.Principal, end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expiry != nil {
+		c.expiry.Stop()
+		c.expiry = nil
+	}
+	if p != nil && !p.Expiry.IsZero() {
+		c.expiry, c.expires = time.AfterFunc(time.Until(p.Expiry), end), p.Expiry
+	}
+}
+
+// renew keeps the stream open for as long as the token of a request of the same caller is good.
+func (c *sseConn) renew(p *mcp.Principal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expiry != nil && p.Expiry.After(c.expires) && c.expiry.Stop() {
+		c.expires = p.Expiry
+		c.expiry.Reset(time.Until(p.Expiry))
+	}
 }
 
 // sseGet is the carrier of the stream.
@@ -204,7 +232,8 @@ func (s *SSEHandler) post(w http.ResponseWriter, r *http.Request, principal *mcp
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	p.x.Message, p.x.Principal, p.x.Stream = &p.msg, principal, c.out
+	p.x.Message, p.x.Principal, p.x.Stream, p.x.Web = &p.msg, principal, c.out, true
+	c.renew(principal)
 	if status, refused := c.take(s.h, p); refused != nil {
 		s.h.answerError(w, status, p.msg.ID, refused)
 		p.release()
