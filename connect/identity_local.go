@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os/user"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -211,10 +212,7 @@ func (l *localIdentity) submitCode(w http.ResponseWriter, r *http.Request) {
 	case p.Claimed != id:
 		l.askCode(w, r, in, p.Wrong)
 	default:
-		http.SetCookie(w, &http.Cookie{
-			Name: p.Cookie, Value: value, Path: l.d.base.Path + "i/" + in.ID, Expires: in.data.Deadline,
-			HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		})
+		l.d.setCookie(w, p.Cookie, value, in.data.Deadline) // for the whole desk: people come back to it from elsewhere
 		l.d.seeOther(w, r, "i/"+in.ID)
 	}
 }
@@ -243,7 +241,8 @@ func claim(in *interaction, typed, cookie string) error {
 }
 
 // OpenLocal makes a desk for a server on standard input and output: with [LocalUser] as its identity, on a listener of its own on the
-// loopback interface, under a path that nobody can guess. Identity and BaseURL of o must be empty. Close ends the listener, too.
+// loopback interface, under a path that nobody can guess. Identity and BaseURL of o must be empty. Close ends the listener, too, once a browser that has just
+// been answered has had half a second to load what follows: call it before the program ends.
 func OpenLocal(ctx context.Context, o *Options) (*Desk, error) {
 	var opts Options
 	if o != nil {
@@ -267,14 +266,54 @@ func OpenLocal(ctx context.Context, o *Options) (*Desk, error) {
 	return d, nil
 }
 
+// How long Close lets a browser load what it was just sent to: a server on standard input and output often ends the moment that the
+// person has answered.
+const (
+	linger    = 500 * time.Millisecond // without a request
+	maxLinger = 3 * time.Second
+)
+
+// A localServer serves the pages of a desk on a listener of its own.
+type localServer struct {
+	http.Server
+	next http.Handler
+	last atomic.Int64 // when a request was last answered, in nanoseconds of Unix time
+}
+
 // serve serves the pages on a listener until the desk is closed.
 func (d *Desk) serve(l net.Listener) {
 	const patience = 30 * time.Second
-	srv := &http.Server{Handler: d, ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: 2 * patience, MaxHeaderBytes: 64 << 10}
-	d.closing = append(d.closing, srv.Close)
+	s := &localServer{next: d, Server: http.Server{
+		ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: 2 * patience, MaxHeaderBytes: 64 << 10,
+	}}
+	s.Handler = s
+	d.closing = append(d.closing, s.finish)
 	d.running.Go(func() {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			d.log.Error("connect: the pages are no longer served", "error", err)
 		}
 	})
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *localServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() { s.last.Store(time.Now().UnixNano()) }()
+	s.next.ServeHTTP(w, r)
+}
+
+// finish ends the server once browsers have had the time to load what they were sent to.
+func (s *localServer) finish() error {
+	for end := time.Now().Add(maxLinger); time.Now().Before(end); {
+		quiet := time.Since(time.Unix(0, s.last.Load()))
+		if quiet >= linger {
+			break
+		}
+		time.Sleep(linger - quiet)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxLinger)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
 }
