@@ -117,7 +117,7 @@ func (p *person) visit(q *mcp.OpenQuestion) {
 }
 
 func (p *person) post(browser *http.Client, address string, form url.Values) string {
-	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode())) //nolint:noctx // the client has a limit
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		p.t.Error(err)
 		return ""
@@ -127,7 +127,7 @@ func (p *person) post(browser *http.Client, address string, form url.Values) str
 }
 
 func (p *person) get(browser *http.Client, address string) string {
-	req, err := http.NewRequest(http.MethodGet, address, nil) //nolint:noctx // the client has a limit
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
 	if err != nil {
 		p.t.Error(err)
 		return ""

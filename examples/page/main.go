@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/seed38e7925c/parley/connect"
 	"github.com/seed38e7925c/parley/connect/sqlite"
@@ -61,13 +62,15 @@ func start(_ context.Context, v *connect.Visit) (string, error) {
 	return fmt.Sprintf("%s/pay?%s", shop, url.Values{"order": {v.Reference}, "back": {v.ReturnURL}}.Encode()), nil
 }
 
+var client = &http.Client{Timeout: 10 * time.Second}
+
 // finish asks the shop whether it has been paid.
 func finish(ctx context.Context, v *connect.Visit, _ url.Values) (any, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, shop+"/paid?order="+url.QueryEscape(v.Reference), nil)
 	if err != nil {
 		return nil, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}

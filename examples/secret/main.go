@@ -8,6 +8,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/seed38e7925c/parley/connect"
 	"github.com/seed38e7925c/parley/connect/sqlite"
@@ -54,6 +55,8 @@ func run(ctx context.Context) error {
 	return srv.ServeStdio(ctx)
 }
 
+var client = &http.Client{Timeout: 10 * time.Second}
+
 // try asks the service whose key it is, before it is saved.
 func try(ctx context.Context, value connect.Value) error {
 	status, err := ask(ctx, "/key", value)
@@ -70,7 +73,7 @@ func ask(ctx context.Context, path string, value connect.Value) (status string, 
 		return "", err
 	}
 	req.Header.Set("X-API-Key", value.Reveal())
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return "", fmt.Errorf("the stations cannot be reached: %w", err)
 	}
