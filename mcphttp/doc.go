@@ -41,10 +41,10 @@
 //
 // # Files
 //
-//	handler*.go      endpoint, options, authorization, bodies, streams, ListenAndServe
+//	handler*.go      endpoint, options, authorization, bodies, answers, streams, what takes too long, ListenAndServe
 //	guard*.go        Host, Origin, Accept, Content-Type, CORS
 //	modern.go        2026-07-28; listen.go its streams of notices
-//	legacy*.go       the handshake era: sessions.go their table, eventstore.go what can be replayed
+//	legacy*.go       the handshake era: sessions.go their table, eventstore.go what can be replayed, eventarchive.go of streams that ended
 //	sse_legacy.go    HTTP+SSE of 2024-11-05
 //	dial*.go, client*.go  the client
 //

@@ -37,11 +37,11 @@ type track struct {
 	// What follows is guarded by sess.mu.
 	events     []event
 	memory     [2]event // most have a question and its answer, or less
-	endAt      time.Time
-	prev, next *track // in the session
+	archived   bool     // the messages are in the session's archive
+	prev, next *track   // in the session
 }
 
-// trackList are the tracks of a session, in the order of their numbers.
+// trackList are the tracks of a session that have not ended, in the order of their numbers.
 type trackList struct{ first, last *track }
 
 func (l *trackList) add(t *track) {
@@ -310,16 +310,18 @@ func (s *session) keep(t *track, seq uint64, data []byte) bool {
 	}
 	t.events = append(t.events, ev)
 	s.kept += len(data)
-	s.pruneLocked(t, o.ReplayBytes)
+	s.pruneLocked(o.ReplayBytes)
 	return true
 }
 
 // pruneLocked brings the session back into its bound: streams that have ended go first, then the oldest messages of the others.
-func (s *session) pruneLocked(t *track, limit int) {
+func (s *session) pruneLocked(limit int) {
 	if s.kept <= limit {
 		return
 	}
-	s.removeOldestLocked(t, func() bool { return s.kept > limit })
+	for s.kept > limit && s.archive.len() > 0 {
+		s.dropArchivedLocked()
+	}
 	for old := s.tracks.first; old != nil; old = old.next {
 		for s.kept > limit && len(old.events) > 1 {
 			s.dropLocked(old, 1)
@@ -333,8 +335,7 @@ func (s *session) dropLocked(t *track, n int) {
 	for _, ev := range t.events[:n] {
 		size += len(ev.data)
 	}
-	s.kept -= size
-	s.owner.kept.Add(-int64(size))
+	s.freeLocked(size)
 	clear(t.events[:n])
 	t.events = t.events[n:]
 	if len(t.events) == 0 {
@@ -342,10 +343,25 @@ func (s *session) dropLocked(t *track, n int) {
 	}
 }
 
+// dropArchivedLocked forgets the stream that ended first.
+func (s *session) dropArchivedLocked() {
+	s.freeLocked(s.archive.oldest().kept)
+	s.archive.drop()
+}
+
+// freeLocked counts bytes of messages that are not kept any more.
+func (s *session) freeLocked(size int) {
+	s.kept -= size
+	s.owner.kept.Add(-int64(size))
+}
+
 // keptAfter returns what is kept of a track after a position.
 func (s *session) keptAfter(t *track, after uint64) []event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.archived {
+		return s.archive.after(t.number, after)
+	}
 	for i, ev := range t.events {
 		if ev.seq > after {
 			return append([]event(nil), t.events[i:]...)
@@ -393,7 +409,12 @@ func (s *session) find(id string) (t *track, after uint64, ok bool) {
 			return t, after, true
 		}
 	}
-	return nil, 0, false
+	if _, _, ok := s.archive.find(n); !ok {
+		return nil, 0, false
+	}
+	t = &track{sess: s, number: n, archived: true}
+	t.ended.Store(true)
+	return t, after, t.id(after) == id
 }
 
 // cutLast cuts s around the last sep.
@@ -407,13 +428,18 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 // maxEndedTracks is how many streams of one session that have ended can be resumed.
 const maxEndedTracks = 256
 
-// markEnded starts the time for which an ended track is kept.
+// markEnded moves what is kept of an ended track to the archive, where it stays for a while.
 func (s *session) markEnded(t *track) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.endAt = time.Now()
-	if s.ended++; s.ended > maxEndedTracks {
-		s.removeOldestLocked(nil, func() bool { return s.ended > maxEndedTracks })
+	if s.over || !s.tracks.remove(t) {
+		return
+	}
+	s.archive.add(t.number, time.Since(s.owner.base), t.events)
+	clear(t.events)
+	t.events, t.archived = nil, true
+	if s.archive.len() > maxEndedTracks {
+		s.dropArchivedLocked()
 	}
 }
 
@@ -421,39 +447,16 @@ func (s *session) markEnded(t *track) {
 func (s *session) forget(t *track) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeLocked(t)
+	if s.tracks.remove(t) {
+		s.dropLocked(t, len(t.events))
+	}
 }
 
 // forgetOld removes tracks that ended before the given time.
 func (s *session) forgetOld(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for t := s.tracks.first; t != nil; {
-		next := t.next
-		if !t.endAt.IsZero() && t.endAt.Before(before) {
-			s.removeLocked(t)
-		}
-		t = next
-	}
-}
-
-// removeOldestLocked removes tracks that have ended, except for one, in their order and for as long as there are too many.
-func (s *session) removeOldestLocked(except *track, tooMany func() bool) {
-	for t := s.tracks.first; t != nil && tooMany(); {
-		next := t.next
-		if !t.endAt.IsZero() && t != except {
-			s.removeLocked(t)
-		}
-		t = next
-	}
-}
-
-func (s *session) removeLocked(t *track) {
-	if !s.tracks.remove(t) {
-		return
-	}
-	s.dropLocked(t, len(t.events))
-	if !t.endAt.IsZero() {
-		s.ended--
+	for s.archive.len() > 0 && s.archive.oldest().ended < before.Sub(s.owner.base) {
+		s.dropArchivedLocked()
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -23,6 +22,8 @@ type Handler struct {
 	era     handshakeEra // nil when only 2026-07-28 is served
 	table   sessionTable // nil when there are no sessions at the server
 	pingers sync.Pool    // of *pinger
+
+	bodies, writes, pauses *watch // what takes longer than the time for it
 
 	unflushed sync.Once // says once that streams cannot be flushed
 }
@@ -83,7 +84,10 @@ func makeHandler(srv *mcp.Server, o *Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{srv: srv, opts: opts, guard: g, methods: "POST"}, nil
+	return &Handler{
+		srv: srv, opts: opts, guard: g, methods: "POST",
+		bodies: newWatch(opts.BodyTimeout), writes: newWatch(opts.WriteTimeout), pauses: newWatch(opts.KeepAlive),
+	}, nil
 }
 
 // servesHandshake reports whether srv serves a revision that begins with a handshake.
@@ -183,19 +187,19 @@ type post struct {
 // post reads the message and finds out whose it is.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal *mcp.Principal) {
 	p := posts.Get().(*post) // the pool holds nothing else
+	p.sink.h, p.sink.w = h, w
 	p.accepts = parseAccept(r.Header["Accept"])
 	ref := checkContentType(r.Header)
 	if ref == nil && p.accepts == 0 {
 		ref = refuse(http.StatusNotAcceptable, "the Accept header must allow application/json or text/event-stream")
 	}
 	if ref == nil {
-		p.body, ref = h.readBody(w, r)
+		p.body, ref = p.sink.readBody(r)
 	}
 	if ref != nil {
 		h.answerRefusal(w, ref)
 		return
 	}
-	p.sink.h, p.sink.w = h, w
 	p.x.Principal, p.x.Peer = principal, r.RemoteAddr
 	switch h.route(w, r, p) { // here and not there, so that the stacks of open streams stay small
 	case toHandshake:
@@ -314,8 +318,7 @@ func (h *Handler) answerError(w http.ResponseWriter, status int, id jsonrpc.ID, 
 
 // answerJSON answers with one message.
 func (h *Handler) answerJSON(w http.ResponseWriter, status int, m *jsonrpc.Message) {
-	buf, large := encode(m)
-	h.writeBody(w, status, buf, large)
+	(&sink{h: h, w: w}).answerJSON(status, m)
 }
 
 // encode encodes a message: whole in the buffer, or, so that a long list is not copied for every client, up to its result, which is
@@ -330,44 +333,6 @@ func encode(m *jsonrpc.Message) (buf *buffer, large []byte) {
 	buf.b = jsonrpc.Append(buf.b, m)
 	return buf, nil
 }
-
-// writeBody writes what encode returned, and releases the buffer.
-func (h *Handler) writeBody(w http.ResponseWriter, status int, buf *buffer, large []byte) {
-	defer buf.release()
-	n := len(buf.b)
-	if large != nil {
-		n += len(large) + len(closingBrace)
-	}
-	header := w.Header()
-	header["Content-Type"] = headerJSON
-	if n > sniffedLength {
-		header["Content-Length"] = []string{strconv.Itoa(n)}
-	}
-	rc := http.NewResponseController(w)
-	w.WriteHeader(status)
-	if h.writePart(w, rc, buf.b) && large != nil && h.writePart(w, rc, large) {
-		h.writePart(w, rc, closingBrace)
-	}
-}
-
-// writePart writes a part of a body and reports whether it could.
-func (h *Handler) writePart(w http.ResponseWriter, rc *http.ResponseController, p []byte) bool {
-	for len(p) > 0 {
-		h.writeDeadline(rc)
-		n := min(len(p), writeSize)
-		if _, err := w.Write(p[:n]); err != nil {
-			h.opts.Logger.Debug("mcphttp: answer not delivered", "error", err)
-			return false
-		}
-		p = p[n:]
-	}
-	return true
-}
-
-var closingBrace = []byte("}")
-
-// sniffedLength is up to where net/http finds a body's length by itself.
-const sniffedLength = 2048
 
 // headerNoStore keeps errors out of caches.
 var headerNoStore = []string{"no-store"}

@@ -50,12 +50,26 @@ func (buf *buffer) release() {
 }
 
 // readBody reads the whole body, bounded in size and time.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (*buffer, *refusal) {
-	limit := h.opts.MaxBodyBytes
-	if r.ContentLength > limit {
+func (s *sink) readBody(r *http.Request) (*buffer, *refusal) {
+	h := s.h
+	if r.ContentLength > h.opts.MaxBodyBytes {
 		return nil, h.bodyTooLarge()
 	}
-	h.readDeadline(w, time.Now().Add(h.opts.BodyTimeout))
+	s.readDeadline(time.Time{}) // which the server or a middleware may have set: the body has a time of its own
+	h.bodies.begin(&s.writing, s, reading)
+	buf, ref := h.read(r)
+	switch overdue := h.bodies.end(&s.writing); {
+	case ref == nil && overdue:
+		s.readDeadline(time.Time{})
+	case ref != nil && !overdue: // net/http reads on, to use the connection again
+		s.readDeadline(time.Now().Add(h.opts.BodyTimeout))
+	}
+	return buf, ref
+}
+
+// read reads the whole body.
+func (h *Handler) read(r *http.Request) (*buffer, *refusal) {
+	limit := h.opts.MaxBodyBytes
 	buf := getBuffer(r.ContentLength)
 	for {
 		if len(buf.b) == cap(buf.b) {
@@ -71,9 +85,6 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (*buffer, *re
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			if r.ProtoMajor != 1 { // HTTP/1.1 ends the deadline with the body by itself
-				h.readDeadline(w, time.Time{})
-			}
 			return buf, nil
 		default:
 			buf.release()
@@ -95,13 +106,13 @@ func bodyFailure(err error) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: jsonrpc.CodeParseError, message: "the body ended before it was complete"}
 }
 
-// readDeadline bounds the reading of the body where the connection allows it; tests and some middleware do not.
-func (h *Handler) readDeadline(w http.ResponseWriter, t time.Time) {
-	if h.opts.BodyTimeout <= 0 {
+// readDeadline sets the deadline for reading where the connection has such a thing; tests and some middleware have not.
+func (s *sink) readDeadline(t time.Time) {
+	if s.h.opts.BodyTimeout <= 0 {
 		return
 	}
-	err := http.NewResponseController(w).SetReadDeadline(t)
+	err := http.NewResponseController(s.w).SetReadDeadline(t)
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		h.opts.Logger.Debug("mcphttp: read deadline not set", "error", err)
+		s.h.opts.Logger.Debug("mcphttp: read deadline not set", "error", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -34,9 +33,12 @@ type sink struct {
 	mu      sync.Mutex
 	started bool
 	closed  bool
+	bounded bool  // what net/http still writes has a deadline
 	err     error // why writing failed
-	due     time.Time
-	pinger  *pinger
+	writing watched
+	pausing watched
+	due     time.Time    // of the next keep-alive
+	pinger  *pinger      // nil before the first one
 	plain   *plainAnswer // an answer that is to be written as JSON by whoever owns the response
 
 	aborted atomic.Bool
@@ -131,6 +133,7 @@ func (s *sink) beginLocked(p []byte, flush bool) error {
 	header["Cache-Control"] = headerNoCache
 	header["X-Accel-Buffering"] = headerNoBuffer
 	s.w.WriteHeader(http.StatusOK)
+	s.unbound()
 	if s.carrier == nil {
 		return s.putLocked(p, flush)
 	}
@@ -143,28 +146,26 @@ func (s *sink) beginLocked(p []byte, flush bool) error {
 // preludeSize is room for a prelude.
 const preludeSize = 256
 
-// writeSize is how much is written under one deadline.
-const writeSize = 64 << 10
-
-// putLocked writes, and flushes if it is to, under a deadline, so that a reader that does not read ends its own stream and nothing else, and a
-// server's WriteTimeout does not end a long stream.
+// putLocked writes p, and flushes it if it is to. A reader that does not read ends its own stream and nothing else.
 func (s *sink) putLocked(p []byte, flush bool) error {
-	rc := http.NewResponseController(s.w)
-	for first := true; first || len(p) > 0; first = false {
-		s.h.writeDeadline(rc)
-		if s.aborted.Load() {
-			return s.failLocked(context.Canceled)
-		}
-		n := min(len(p), writeSize)
-		if _, err := s.w.Write(p[:n]); err != nil {
-			return s.failLocked(err)
-		}
-		p = p[n:]
+	if !flush { // net/http writes it, or the rest, when the owner returns
+		s.bounded = true
+		s.bound()
+	}
+	if len(p) == 0 {
+		s.h.writes.begin(&s.writing, s, writing)
+	}
+	defer s.written()
+	if err := s.writePieces(p, true); err != nil {
+		return s.failLocked(err)
 	}
 	if !flush {
 		return nil
 	}
-	switch err := rc.Flush(); {
+	if s.aborted.Load() {
+		return s.failLocked(errAborted)
+	}
+	switch err := http.NewResponseController(s.w).Flush(); {
 	case errors.Is(err, http.ErrNotSupported):
 		s.h.unflushed.Do(func() {
 			s.h.opts.Logger.Warn("mcphttp: the response cannot be flushed, so clients see streams only when they end; " +
@@ -197,6 +198,10 @@ func (s *sink) closeLocked() {
 		return
 	}
 	s.closed = true
+	s.h.pauses.end(&s.pausing)
+	if s.started && !s.bounded && s.err == nil { // for the end of the body
+		s.bound()
+	}
 	if s.pinger != nil {
 		s.h.releasePinger(s.pinger)
 		s.pinger = nil
@@ -214,23 +219,23 @@ const abortGrace = 200 * time.Millisecond
 func (s *sink) abort() {
 	if !s.mu.TryLock() {
 		s.aborted.Store(true)
-		s.whileLent(func(rc *http.ResponseController) {
+		s.whileLent(func() {
 			// An error means that the connection is gone or knows no deadlines (tests): then nothing can be stuck.
-			_ = rc.SetWriteDeadline(time.Now().Add(abortGrace)) // see above
+			_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(abortGrace)) // see above
 		})
 		s.mu.Lock()
-		s.whileLent(s.h.writeDeadline)
+		s.whileLent(s.unbound)
 	}
 	defer s.mu.Unlock()
 	s.closeLocked()
 }
 
 // whileLent calls f unless the handler has returned, and keeps it from returning meanwhile.
-func (s *sink) whileLent(f func(rc *http.ResponseController)) {
+func (s *sink) whileLent(f func()) {
 	s.lease.Lock()
 	defer s.lease.Unlock()
 	if !s.expired {
-		f(http.NewResponseController(s.w))
+		f()
 	}
 }
 
@@ -274,16 +279,6 @@ func (s *sink) answerPlain(a *plainAnswer) bool {
 	return true
 }
 
-// writePlain writes what answerPlain agreed on.
-func (h *Handler) writePlain(w http.ResponseWriter, a *plainAnswer) {
-	if a.buf == nil {
-		w.WriteHeader(a.status)
-		return
-	}
-	maps.Copy(w.Header(), a.header)
-	h.writeBody(w, a.status, a.buf, a.large)
-}
-
 // keepAlive makes the sink write a comment whenever nothing was written for the configured time, beginning the stream if need be.
 func (s *sink) keepAlive() {
 	if s.h.opts.KeepAlive <= 0 {
@@ -295,14 +290,19 @@ func (s *sink) keepAlive() {
 		return
 	}
 	s.due = time.Now().Add(s.h.opts.KeepAlive)
-	s.pinger = s.h.newPinger(s)
+	s.h.pauses.begin(&s.pausing, s, pausing)
 }
 
 // tick is called by the pinger's timer.
 func (s *sink) tick(p *pinger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.pinger != p {
+	switch {
+	case s.closed:
+		return
+	case s.pinger == nil:
+		s.pinger = p
+	case s.pinger != p:
 		return
 	}
 	wait := time.Until(s.due)
@@ -316,7 +316,7 @@ func (s *sink) tick(p *pinger) {
 	p.timer.Reset(wait)
 }
 
-// A pinger is a reusable timer for keep-alives. One request in a hundred lives long enough for it to fire.
+// A pinger is a reusable timer for keep-alives, of a response for which the first one is due.
 type pinger struct {
 	timer  *time.Timer
 	target atomic.Pointer[sink]
@@ -328,31 +328,21 @@ func (p *pinger) fire() {
 	}
 }
 
-func (h *Handler) newPinger(s *sink) *pinger {
+// startPinger gives s a pinger, which begins at once.
+func (h *Handler) startPinger(s *sink) {
 	if p, ok := h.pingers.Get().(*pinger); ok {
 		p.target.Store(s)
-		p.timer.Reset(h.opts.KeepAlive)
-		return p
+		p.timer.Reset(0)
+		return
 	}
 	p := &pinger{}
 	p.target.Store(s)
-	p.timer = time.AfterFunc(h.opts.KeepAlive, p.fire)
-	return p
+	p.timer = time.AfterFunc(time.Hour, p.fire) // not yet: it needs itself
+	p.timer.Reset(0)
 }
 
 func (h *Handler) releasePinger(p *pinger) {
 	p.target.Store(nil)
 	p.timer.Stop()
 	h.pingers.Put(p)
-}
-
-// writeDeadline bounds the next write where the connection allows it.
-func (h *Handler) writeDeadline(rc *http.ResponseController) {
-	if h.opts.WriteTimeout <= 0 {
-		return
-	}
-	err := rc.SetWriteDeadline(time.Now().Add(h.opts.WriteTimeout))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		h.opts.Logger.Debug("mcphttp: write deadline not set", "error", err)
-	}
 }

@@ -174,12 +174,12 @@ func (b *batch) finishTrack(t *track) {
 }
 
 // finish ends an exchange without a session with the answers.
-func (b *batch) finish(w http.ResponseWriter) {
+func (b *batch) finish() {
 	s := &b.p.sink
 	defer s.close()
 	plain := b.plain()
 	if plain != nil && s.answerPlain(plain) {
-		b.h.writePlain(w, plain)
+		s.writePlain(plain)
 		return
 	}
 	for _, m := range b.answers {

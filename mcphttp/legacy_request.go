@@ -117,7 +117,7 @@ func (c *served) carry(w http.ResponseWriter, r *http.Request) {
 	p.sink.expire()
 	switch plain := p.sink.plain; {
 	case plain != nil:
-		c.l.h.writePlain(w, plain)
+		p.sink.writePlain(plain)
 	case !p.sink.hasBegun() && r.Context().Err() == nil: // the session ended under the call
 		c.l.h.answerError(w, http.StatusNotFound, p.msg.ID, errUnknownSession)
 	}

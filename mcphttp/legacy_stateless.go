@@ -175,7 +175,7 @@ func (s *stateless) batch(w http.ResponseWriter, r *http.Request, p *post) {
 	ctx := context.WithoutCancel(r.Context())
 	b.serveQuiet(ctx)
 	b.serveRequests(ctx)
-	b.finish(w)
+	b.finish()
 }
 
 // deliver refuses a response: nothing was asked.

@@ -47,7 +47,7 @@ func (h *Handler) finish(p *post, reply *jsonrpc.Message, status int) {
 	if p.accepts&acceptsJSON != 0 || status >= http.StatusBadRequest {
 		if s.answerPlain(nil) {
 			maps.Copy(s.w.Header(), refusalHeaders(&p.x))
-			h.answerJSON(s.w, status, reply)
+			s.answerJSON(status, reply)
 			return
 		}
 	}

@@ -30,8 +30,8 @@ type session struct {
 	tracks    trackList
 	getTrack  *track
 	lastTrack uint64
-	kept      int // bytes of events
-	ended     int // tracks that have ended
+	archive   archive // of tracks that have ended
+	kept      int     // bytes of events
 	over      bool
 }
 
@@ -100,6 +100,9 @@ func (s *session) end() {
 		tracks = append(tracks, t)
 		s.dropLocked(t, len(t.events))
 	}
+	for s.archive.len() > 0 {
+		s.dropArchivedLocked()
+	}
 	s.mu.Unlock()
 	for _, t := range tracks { // first, so that no client sees what becomes of a cancelled call
 		t.end()
@@ -110,6 +113,7 @@ func (s *session) end() {
 // sessions is the table of live sessions. Idle ones are swept by one timer, which runs only while there are any.
 type sessions struct {
 	h    *Handler
+	base time.Time    // when the table was made
 	kept atomic.Int64 // bytes kept for replay, in all sessions
 
 	mu     sync.RWMutex
@@ -122,7 +126,7 @@ type sessions struct {
 }
 
 func newSessions(h *Handler) *sessions {
-	return &sessions{h: h, byID: make(map[string]*session)}
+	return &sessions{h: h, base: time.Now(), byID: make(map[string]*session)}
 }
 
 func (t *sessions) opts() *SessionOptions { return t.h.opts.Sessions }

@@ -211,17 +211,17 @@ func (s *SSEHandler) post(w http.ResponseWriter, r *http.Request, principal *mcp
 		return
 	}
 	ref := checkContentType(r.Header)
-	var body *buffer
+	p := &post{}
+	p.sink.h, p.sink.w = s.h, w
 	if ref == nil {
-		body, ref = s.h.readBody(w, r)
+		p.body, ref = p.sink.readBody(r)
 	}
 	if ref != nil {
 		s.h.answerRefusal(w, ref)
 		return
 	}
-	p := &post{body: body}
 	var err error
-	if p.msg, err = jsonrpc.Decode(body.b); err != nil {
+	if p.msg, err = jsonrpc.Decode(p.body.b); err != nil {
 		s.h.answerError(w, http.StatusBadRequest, p.msg.ID, wireError(err))
 		p.release()
 		return
