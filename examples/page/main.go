@@ -19,7 +19,7 @@ import (
 )
 
 // shop is where payments are made: people at /pay, this server asks at /paid.
-var shop = os.Getenv("SHOP")
+var shop, client = os.Getenv("SHOP"), &http.Client{Timeout: 10 * time.Second}
 
 type order struct {
 	Item string `json:"item"`
@@ -61,8 +61,6 @@ func run(ctx context.Context) error {
 func start(_ context.Context, v *connect.Visit) (string, error) {
 	return fmt.Sprintf("%s/pay?%s", shop, url.Values{"order": {v.Reference}, "back": {v.ReturnURL}}.Encode()), nil
 }
-
-var client = &http.Client{Timeout: 10 * time.Second}
 
 // finish asks the shop whether it has been paid.
 func finish(ctx context.Context, v *connect.Visit, _ url.Values) (any, error) {

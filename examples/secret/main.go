@@ -16,7 +16,7 @@ import (
 )
 
 // api is the service that the key is for.
-var api = os.Getenv("STATIONS_API")
+var api, client = os.Getenv("STATIONS_API"), &http.Client{Timeout: 10 * time.Second}
 
 type stations struct {
 	Answer string `json:"answer"`
@@ -54,8 +54,6 @@ func run(ctx context.Context) error {
 		})
 	return srv.ServeStdio(ctx)
 }
-
-var client = &http.Client{Timeout: 10 * time.Second}
 
 // try asks the service whose key it is, before it is saved.
 func try(ctx context.Context, value connect.Value) error {
