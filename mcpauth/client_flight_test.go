@@ -8,11 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/seed38e7925c/parley/mcp"
 	"github.com/seed38e7925c/parley/mcpauth"
-	"github.com/seed38e7925c/parley/mcphttp"
 )
 
 // A slowPerson logs in when told to.
@@ -84,47 +81,6 @@ func TestCloseEndsALogin(t *testing.T) {
 	w.mustRefuse(tr, "closed")
 	wg.Wait()
 	w.mustRefuse(tr, "closed")
-}
-
-func TestLoginTimeout(t *testing.T) {
-	w, p := newWorld(t), newSlowPerson()
-	w.mustRefuse(w.transport(&mcpauth.ClientOptions{Login: p.login, LoginTimeout: 50 * time.Millisecond}), "LoginTimeout")
-}
-
-// A client's timeouts do not count the time of the person.
-func TestLoginHoldsTheTimeouts(t *testing.T) {
-	w, p := newWorld(t), newSlowPerson()
-	server := mcphttp.NewHandler(mcp.NewServer("protected", "1", nil), nil)
-	mux := http.NewServeMux()
-	mux.HandleFunc("/mcp", func(rw http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "Bearer token-1" {
-			server.ServeHTTP(rw, r)
-			return
-		}
-		w.serveRS(rw, r)
-	})
-	mux.HandleFunc("/", w.serveRS)
-	w.rs.Config.Handler = mux
-	tr := w.transport(&mcpauth.ClientOptions{Login: p.login})
-	transport := mcphttp.Dial(w.url(), &mcphttp.DialOptions{Client: &http.Client{Transport: tr}})
-	const limit = 300 * time.Millisecond
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		<-p.asked
-		select {
-		case <-time.After(2 * limit): // the person is slower than the client is patient
-		case <-t.Context().Done():
-		}
-		p.agree <- nil
-	})
-	c, err := mcp.Connect(t.Context(), transport, &mcp.ClientOptions{ConnectTimeout: limit, ProbeTimeout: limit, RequestTimeout: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	wg.Wait()
 }
 
 // While somebody renews a token that is still good, nobody else waits.

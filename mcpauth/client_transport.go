@@ -264,7 +264,7 @@ func (t *Transport) send(x *trip) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.base.RoundTrip(out)
-	if err == nil {
+	if err == nil && t.opts.DPoP {
 		t.noteNonce(t.server.String(), resp.Header)
 	}
 	return resp, err

@@ -26,6 +26,7 @@ var graphs = []graph{
 	{pkg: "mcp", foreign: mcpModules},
 	{pkg: "ask", foreign: mcpModules},
 	{pkg: "mcphttp", foreign: mcpModules, http: true},
+	{pkg: "mcpauth", foreign: append([]string{"github.com/go-jose/go-jose/v4", "golang.org/x/oauth2", "golang.org/x/sys", "golang.org/x/net", "golang.org/x/text", "go.mau.fi/util"}, mcpModules...), http: true},
 	{pkg: "consent", foreign: []string{"golang.org/x/net", "golang.org/x/text", "go.mau.fi/util"}, http: true},
 }
 
