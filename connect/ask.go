@@ -186,7 +186,7 @@ func stillValid(call *mcp.Call) error {
 		return nil
 	}
 	return told(fmt.Errorf("%w: connect: the caller's token ran out while the call was held", mcp.ErrUnavailable),
-		"the sign-in of this call ran out while it waited for the person; what they did is kept: call again")
+		"the sign-in of this call ran out while it waited for the person; sign in again, and call again")
 }
 
 // link is what a client gets that cannot send the person to a page.

@@ -331,9 +331,12 @@ func (d *Desk) conclude(ctx context.Context, id, run, status string, outcome *st
 				"interaction", id, "status", status, "error", err)
 			return
 		}
-		pause(ctx, watchRetry)
+		pause(ctx, concludeRetry)
 	}
 }
+
+// concludeRetry is how soon it is tried again to store what came of a run. It matters more than most, and is within its lease.
+const concludeRetry = 50 * time.Millisecond
 
 // beat shows, until stop is called, that a run is alive.
 func (d *Desk) beat(ctx context.Context, id, run string) (stop func()) {

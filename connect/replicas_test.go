@@ -14,9 +14,18 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-// TestReplicas: call, retry, page and form land on whatever replica comes next.
+// TestReplicas: call, retry, page and form land on whatever replica comes next, over each store.
 func TestReplicas(t *testing.T) {
-	w := newWorld(t, &worldOptions{replicas: 3, ask: mcp.AskOptions{Hold: 200 * time.Millisecond}})
+	eachStore(t, func(t *testing.T, open func(t *testing.T) connect.Store) {
+		playReplicas(t, &worldOptions{
+			store: open(t), replicas: 3, ask: mcp.AskOptions{Hold: 200 * time.Millisecond},
+			wrap: func(int, connect.Store) connect.Store { return open(t) }, // a connection of its own for each
+		})
+	})
+}
+
+func playReplicas(t *testing.T, o *worldOptions) {
+	w := newWorld(t, o)
 	var wg sync.WaitGroup
 	for i := range 12 {
 		subject := fmt.Sprintf("person%d", i)
