@@ -42,7 +42,7 @@ func mixUp(expected, got string) error {
 }
 
 // authorize has the person log in, and exchanges the code for a token.
-func (t *Transport) authorize(ctx context.Context, d *Discovery, scopes []string) (*credential, error) {
+func (t *Transport) authorize(ctx context.Context, d *Discovery, w *want) (*credential, error) {
 	if !slices.Contains(d.Metadata.ChallengeMethods, "S256") {
 		return nil, fmt.Errorf("mcpauth: the authorization server %q does not say that it supports PKCE with S256 (code_challenge_methods_supported is %q); it is not safe to log in there", d.Metadata.Issuer, d.Metadata.ChallengeMethods)
 	}
@@ -62,7 +62,7 @@ func (t *Transport) authorize(ctx context.Context, d *Discovery, scopes []string
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.exchangeCode(ctx, d, &request{login: login, reg: reg, scopes: scopes})
+	c, err := t.exchangeCode(ctx, d, &request{login: login, reg: reg, want: *w})
 	if unknownClient(err) {
 		return nil, errors.Join(err, t.unregister(ctx, reg))
 	}
@@ -85,9 +85,9 @@ func (t *Transport) exchangeCode(ctx context.Context, d *Discovery, q *request) 
 
 // A request is one authorization request.
 type request struct {
-	login  Login
-	reg    *Registration
-	scopes []string
+	want
+	login Login
+	reg   *Registration
 }
 
 // askPerson sends the person to the authorization server and returns the code and what proves that this client asked for it.
@@ -100,7 +100,7 @@ func (t *Transport) askPerson(ctx context.Context, d *Discovery, q *request) (co
 	}
 	t.personAsked()
 	answer, err := q.login.Authorize(ctx, &LoginRequest{
-		Server: t.resourceURL(), Issuer: d.Metadata.Issuer, Scopes: slices.Clone(q.scopes), State: state, URL: conf.AuthCodeURL(state, extra...),
+		Server: t.resourceURL(), Issuer: d.Metadata.Issuer, Scopes: slices.Clone(q.scopes), Had: slices.Clone(q.had), State: state, URL: conf.AuthCodeURL(state, extra...),
 		RedirectURI: q.login.RedirectURI(),
 	})
 	if err != nil {

@@ -102,7 +102,8 @@ func EnterpriseManaged(e *Enterprise) Grant {
 }
 
 // granted gets a token by the grant of the options.
-func (t *Transport) granted(ctx context.Context, d *Discovery, scopes []string) (*credential, error) {
+func (t *Transport) granted(ctx context.Context, d *Discovery, w *want) (*credential, error) {
+	scopes := w.scopes
 	form, err := t.opts.Grant(ctx, &GrantRequest{Issuer: d.Metadata.Issuer, Resource: d.Resource, Scopes: scopes, Metadata: d.Metadata, Exchange: t.exchange})
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type LoginRequest struct {
 	Server string   // the MCP server that demands it
 	Issuer string   // the authorization server
 	Scopes []string // what is asked for
+	Had    []string // what there was, if this login is for more; nil: nothing
 	State  string   // what the callback must carry; anything else is not an answer
 	URL    string   // where the person agrees
 

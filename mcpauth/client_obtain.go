@@ -34,8 +34,18 @@ func (t *Transport) obtain(ctx context.Context, n *need) error {
 				return err
 			}
 		}
-		return t.login(ctx, d, t.wanted(d, n.challenge, n.refused), n.step)
+		w := &want{scopes: t.wanted(d, n.challenge, n.refused)}
+		if n.step {
+			w.had = n.refused.scopes()
+		}
+		return t.login(ctx, d, w)
 	})
+}
+
+// A want is what a login is to give.
+type want struct {
+	scopes []string
+	had    []string // not nil: there is a login, and this is for more than it has
 }
 
 // renewedElsewhere takes what another process has got in the place of a token that was refused, if it did.
@@ -73,7 +83,8 @@ func (t *Transport) reuse(ctx context.Context, d *Discovery, refused *credential
 
 // login gets a new token by the grant, or from the person, who is not asked again for what was declined: no login after a declined login,
 // and no more scope after a declined request for more, whatever the server calls it by then.
-func (t *Transport) login(ctx context.Context, d *Discovery, scopes []string, step bool) error {
+func (t *Transport) login(ctx context.Context, d *Discovery, w *want) error {
+	step := w.had != nil
 	t.mu.Lock()
 	declined := t.refused[step]
 	t.mu.Unlock()
@@ -84,7 +95,7 @@ func (t *Transport) login(ctx context.Context, d *Discovery, scopes []string, st
 	if t.opts.Grant != nil {
 		get = t.granted
 	}
-	c, err := get(ctx, d, scopes)
+	c, err := get(ctx, d, w)
 	if err != nil {
 		if errors.Is(err, ErrLoginDeclined) {
 			t.mu.Lock()
@@ -108,6 +119,6 @@ func (t *Transport) Login(ctx context.Context, ch *Challenge) error {
 		if err != nil {
 			return err
 		}
-		return t.login(ctx, d, t.wanted(d, ch, nil), false)
+		return t.login(ctx, d, &want{scopes: t.wanted(d, ch, nil)})
 	})
 }

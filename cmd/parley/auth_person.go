@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,9 +60,14 @@ func (p *person) open(ctx context.Context, r *mcpauth.LoginRequest) error {
 
 // loginText says what the person is asked for.
 func loginText(r *mcpauth.LoginRequest) string {
-	text := "It wants you to log in at " + consent.Line(r.Issuer, 300) + ". What you enter there stays there; this program gets the permission to act for you"
-	if len(r.Scopes) > 0 {
-		text += ", with the scopes " + consent.Line(strings.Join(r.Scopes, ", "), 1000)
+	issuer, scopes := consent.Line(r.Issuer, 300), r.Scopes
+	text := "It wants you to log in at " + issuer + ". What you enter there stays there; this program gets the permission to act for you"
+	if r.Had != nil {
+		text = "What you want it to do needs more than you allowed it before. It wants you to log in again at " + issuer + ", for more"
+		scopes = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(r.Had, s) })
+	}
+	if len(scopes) > 0 {
+		text += ", with the scopes " + consent.Line(strings.Join(scopes, ", "), 1000)
 	}
 	return text + "."
 }

@@ -72,6 +72,7 @@ func TestLoginAtATerminal(t *testing.T) {
 	end(exitOK)
 
 	start("call", g.url, "pay") // needs another scope
+	p.Expect("needs more than you allowed")
 	p.Expect("money")
 	p.Expect("Open this page?")
 	p.Type("y\n")

@@ -111,6 +111,43 @@ func TestLoginThatIsThere(t *testing.T) {
 	}
 }
 
+// A file of answers agrees to the login, and the script does what a browser would.
+func TestLoginByAnswers(t *testing.T) {
+	g := guard(t, nil)
+	answers := filepath.Join(t.TempDir(), "answers.json")
+	if err := os.WriteFile(answers, []byte(`{"answers": [{"kind": "url", "host": "127.0.0.1", "action": "accept"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pages := &pageReader{t: t, found: make(chan string, 8)}
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"call", "--answers", answers, g.url, "who"}, &streams{in: strings.NewReader(""), out: pages, err: pages})
+	}()
+	visitLogin(t, <-pages.found)
+	if got := <-code; got != exitOK || !strings.Contains(pages.String(), "you are alice") {
+		t.Errorf("exit code %d\n%s", got, pages.String())
+	}
+	// No answer fits: nobody could be asked.
+	if err := os.WriteFile(answers, []byte(`{"answers": [{"kind": "url", "host": "elsewhere.test", "action": "accept"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, "", "logout", g.url).want(t, exitOK)
+	parley(t, "", "call", "--answers", answers, g.url, "who").want(t, exitUnavailable, "127.0.0.1")
+}
+
+func visitLogin(t *testing.T, page string) {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := c.Get(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the login ends with %s", resp.Status)
+	}
+}
+
 // A token of one's own is used as it is.
 func TestOwnToken(t *testing.T) {
 	g := guard(t, nil)

@@ -97,6 +97,9 @@ func (f *hostFlags) connect(ctx context.Context, s *streams, target string, asks
 	if ses.Client, err = mcp.Connect(ctx, transport, o); err != nil {
 		ses.stderr.flush(err)
 		ses.closeAuth()
+		if ses.unanswered() { // of the login
+			return nil, &silentError{exitUnavailable}
+		}
 		var timeout *mcp.TimeoutError
 		if errors.As(err, &timeout) || errors.Is(err, context.Canceled) {
 			return nil, err
@@ -146,13 +149,24 @@ func (ses *session) finish(err error) error {
 		for _, unused := range ses.script.Unused() {
 			ses.ui.line("parley: warning: " + unused.Error())
 		}
-		for _, missing := range ses.script.Missing() {
-			ses.ui.line("parley: " + missing.Error())
+		if ses.unanswered() {
 			err = &silentError{exitUnavailable}
 		}
 	}
 	ses.stderr.flush(err)
 	return err
+}
+
+// unanswered tells of the questions that the file of answers has no answer to.
+func (ses *session) unanswered() bool {
+	if ses.script == nil {
+		return false
+	}
+	missing := ses.script.Missing()
+	for _, m := range missing {
+		ses.ui.line("parley: " + m.Error())
+	}
+	return len(missing) > 0
 }
 
 // closeAuth waits for a renewal of the token that is under way: its answer must not be lost.

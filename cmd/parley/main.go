@@ -30,7 +30,7 @@ type streams struct {
 
 // commands is the command line.
 type commands struct {
-	Demo       demoCmd       `cmd:"" help:"A host calls a tool, the server asks you two things, the tool finishes. Self-contained: nothing leaves this computer."`
+	Demo       demoCmd       `cmd:"" help:"You log in, a host calls a tool, the server asks you two things, the tool finishes. Self-contained: nothing leaves this computer."`
 	Ls         lsCmd         `cmd:"" help:"List what a server offers: tools with their arguments, resources, templates, prompts."`
 	Call       callCmd       `cmd:"" help:"Call a tool and print its result."`
 	Read       readCmd       `cmd:"" help:"Read a resource and print its contents."`
