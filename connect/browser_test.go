@@ -117,9 +117,9 @@ func (b *browser) fill(address, do string, fields ...string) *page {
 	return b.post(address, form)
 }
 
-// wire posts a message as it is, at 2026-07-28, and returns the answer, the last message of it where it is a stream.
-func (w *world) wire(token, method string, params map[string]any) map[string]any {
-	w.t.Helper()
+// envelope is a request of 2026-07-28 whose client can open pages.
+func envelope(t *testing.T, method string, params map[string]any) []byte {
+	t.Helper()
 	params["_meta"] = map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
 		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "raw", "version": "1"},
@@ -127,20 +127,30 @@ func (w *world) wire(token, method string, params map[string]any) map[string]any
 	}
 	body, err := jsonv2.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.url+"/mcp", bytes.NewReader(body))
+	return body
+}
+
+// rawHeaders are the headers of such a request.
+func rawHeaders(req *http.Request, token, method, name string) {
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		req.Header.Set(k, v)
+	}
+}
+
+// wire posts a message as it is, at 2026-07-28, and returns the answer, the last message of it where it is a stream.
+func (w *world) wire(token, method string, params map[string]any) map[string]any {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.url+"/mcp", bytes.NewReader(envelope(w.t, method, params)))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("MCP-Protocol-Version", "2026-07-28")
-	req.Header.Set("Mcp-Method", method)
-	if name, ok := params["name"].(string); ok {
-		req.Header.Set("Mcp-Name", name)
-	}
+	name, _ := params["name"].(string)
+	rawHeaders(req, token, method, name)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		w.t.Fatal(err)

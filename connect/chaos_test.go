@@ -184,25 +184,11 @@ func (x *chaos) order(b *http.Client, subject string, params map[string]any) boo
 }
 
 func (x *chaos) call(b *http.Client, subject string, params map[string]any) (map[string]any, error) {
-	params["_meta"] = map[string]any{
-		"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
-		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "raw", "version": "1"},
-		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"url": map[string]any{}}},
-	}
-	body, err := jsonv2.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	req, err := http.NewRequestWithContext(x.t.Context(), http.MethodPost, x.w.url+"/mcp", bytes.NewReader(envelope(x.t, "tools/call", params)))
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(x.t.Context(), http.MethodPost, x.w.url+"/mcp", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	for k, v := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + subject + "/raw",
-		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "order",
-	} {
-		req.Header.Set(k, v)
-	}
+	rawHeaders(req, subject+"/raw", "tools/call", "order")
 	_, _, text, err := send(b, req)
 	if err != nil {
 		return nil, err
