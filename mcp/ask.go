@@ -38,7 +38,9 @@ type askRun struct {
 	waiting []string           // keys of Await that are not done
 	fault   error              // what must be told whatever the handler returns
 	state   *flowState
-	bind    *Binding // of the state, once it is known
+	first   flowState // where state mostly is
+	bind    Binding   // of the state, once Parts are there
+	parts   [3]string // of bind
 
 	onces  map[string]*onceStep
 	active int           // Once steps that are running
@@ -185,7 +187,9 @@ func (c *Call) FlowID() string {
 // startRun returns the record of this run, made when first needed. The caller holds asking.mu.
 func (c *Call) startRun() *askRun {
 	if c.asking.run == nil {
-		c.startRunWith(newFlow())
+		run := c.startRunWith(nil)
+		run.state = &run.first
+		run.state.Flow = randomName()
 	}
 	return c.asking.run
 }

@@ -81,8 +81,8 @@ func (r *askRuntime) redeem(ctx context.Context, c *Call, run *askRun, text []by
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err := r.open(b, text)
-	if err != nil {
+	st := &run.first
+	if err := r.open(b, text, st); err != nil {
 		return nil, nil, err
 	}
 	if r.store != nil {

@@ -40,8 +40,6 @@ type rememberedReply struct {
 	Raw    json.RawMessage
 }
 
-func newFlow() *flowState { return &flowState{Flow: randomName()} }
-
 // randomName returns 128 random bits as text.
 func randomName() string {
 	var b [16]byte
@@ -51,30 +49,33 @@ func randomName() string {
 
 // binding says what the state of a call is bound to: whom it was given to, and the request that it continues.
 func (c *Call) binding(purpose string) (*Binding, error) {
+	b := &Binding{}
+	return b, c.bindTo(b, new([3]string), purpose)
+}
+
+// bindTo fills in a binding, whose Parts are in the given memory.
+func (c *Call) bindTo(b *Binding, parts *[3]string, purpose string) error {
 	args := c.arguments()
 	if len(args) == 0 {
 		args = emptyObject
 	}
 	sum, err := canon.Digest(args)
 	if err != nil {
-		return nil, fmt.Errorf("mcp: digest of the arguments: %w", err)
+		return fmt.Errorf("mcp: digest of the arguments: %w", err)
 	}
-	b := &struct { // in one piece of memory
-		Binding
-		parts [3]string
-	}{parts: [...]string{c.method, c.name, string(sum[:])}}
-	b.Binding = Binding{Purpose: purpose, Audience: c.asks().audience, Principal: c.principal, Parts: b.parts[:]}
-	return &b.Binding, nil
+	*parts = [...]string{c.method, c.name, string(sum[:])}
+	*b = Binding{Purpose: purpose, Audience: c.asks().audience, Principal: c.principal, Parts: parts[:]}
+	return nil
 }
 
 // bound is the binding of the state that this run opens and seals. The caller holds asking.mu, or is the last to use the run.
 func (r *askRun) bound(c *Call) (*Binding, error) {
-	if r.bind != nil {
-		return r.bind, nil
+	if r.bind.Parts == nil {
+		if err := c.bindTo(&r.bind, &r.parts, purposeState); err != nil {
+			return nil, err
+		}
 	}
-	b, err := c.binding(purposeState)
-	r.bind = b
-	return b, err
+	return &r.bind, nil
 }
 
 // errStateExpired and the others below tell the log why a state was refused. Towards the client there is one refusal.
@@ -90,23 +91,22 @@ var (
 // is frozen: it must not tell a forger anything.
 var errBadState = &Error{Code: CodeInvalidParams, Message: "requestState is not valid for this request; send the request again without it"}
 
-// open unseals what a client brought back.
-func (r *askRuntime) open(b *Binding, sealed []byte) (*flowState, error) {
+// open unseals what a client brought back. After an error st is of no use.
+func (r *askRuntime) open(b *Binding, sealed []byte, st *flowState) error {
 	if len(sealed) > maxSealed(r.maxState) {
-		return nil, fmt.Errorf("%w (%d characters are more than any state has)", errSealForm, len(sealed))
+		return fmt.Errorf("%w (%d characters are more than any state has)", errSealForm, len(sealed))
 	}
 	plain, err := r.keys.open(b, sealed)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	st := new(flowState)
 	if err := st.decode(plain); err != nil || st.Flow == "" || st.RoundID == "" {
-		return nil, errStateBody
+		return errStateBody
 	}
 	if !time.Now().Before(time.Unix(st.Expires, 0)) {
-		return nil, fmt.Errorf("%w (at %s)", errStateExpired, time.Unix(st.Expires, 0).UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w (at %s)", errStateExpired, time.Unix(st.Expires, 0).UTC().Format(time.RFC3339))
 	}
-	return st, nil
+	return nil
 }
 
 // maxSealed is the greatest length of the text of a sealed state of at most n bytes.
