@@ -10,7 +10,10 @@ import (
 )
 
 // CookieIdentity is an identity for tests: whoever a cookie says that they are. It plays a hosted one, or with Local set one without links.
-type CookieIdentity struct{ Unlinked bool }
+type CookieIdentity struct {
+	Unlinked bool
+	Tenant   string // of everybody at a browser
+}
 
 func (c CookieIdentity) open(_ context.Context, d *Desk) (identity, error) {
 	return &cookieIdentity{d, c}, nil
@@ -38,7 +41,7 @@ func (c *cookieIdentity) who(r *http.Request, _ *interaction) (*visitor, error) 
 		return nil, nil
 	}
 	subject, session, _ := strings.Cut(cookie.Value, ":")
-	return &visitor{Person: Person{Issuer: TestIssuer, Subject: subject}, session: session}, nil
+	return &visitor{Person: Person{Tenant: c.o.Tenant, Issuer: TestIssuer, Subject: subject}, session: session}, nil
 }
 
 func (c *cookieIdentity) signIn(w http.ResponseWriter, _ *http.Request, _ *interaction, back string) {
