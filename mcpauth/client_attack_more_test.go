@@ -191,3 +191,21 @@ func TestThreat10TokenRedirect(t *testing.T) {
 		}
 	}
 }
+
+// Answers of every endpoint are bounded.
+func TestThreat10LargeAnswers(t *testing.T) {
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/register", "/token"} {
+		w := newWorld(t)
+		as := w.as.Config.Handler
+		w.as.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == path {
+				_, _ = rw.Write([]byte(strings.Repeat(" ", 10<<20)))
+				return
+			}
+			as.ServeHTTP(rw, r)
+		})
+		if _, err := post(w.transport(nil), w.url()); err == nil || !strings.Contains(err.Error(), "larger than 1048576 bytes") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+}

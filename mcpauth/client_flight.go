@@ -16,24 +16,25 @@ type flight struct {
 	asks   func()        // closes asking
 	cancel context.CancelCauseFunc
 	after  *credential // what it replaces
-	err    error       // read after done
+	got    *credential // what was in force at its end; read after done, as err
+	err    error
 }
 
 var errClosed = errors.New("mcpauth: the Transport was closed")
 
 // alone has do, which replaces a credential, run by one flight, unless that is being done or has been done: then it waits, and returns
-// what came of it.
-func (t *Transport) alone(ctx context.Context, after *credential, do func(ctx context.Context) error) error {
+// what came of it, with what was in force then.
+func (t *Transport) alone(ctx context.Context, after *credential, do func(ctx context.Context) error) (*credential, error) {
 	for {
 		f, mine, err := t.board(ctx, after, do)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := f.wait(ctx); err != nil {
-			return err
+			return nil, err
 		}
-		if mine || f.after == after && (f.err != nil || t.cred.Load() != after) {
-			return f.err
+		if mine || f.after == after && (f.err != nil || f.got != after) {
+			return f.got, f.err
 		}
 	}
 }
@@ -61,6 +62,7 @@ func (t *Transport) fly(ctx context.Context, f *flight, do func(ctx context.Cont
 	defer stop()
 	defer f.cancel(nil)
 	f.err = do(ctx)
+	f.got = t.cred.Load()
 	t.mu.Lock()
 	t.flight = nil
 	t.mu.Unlock()

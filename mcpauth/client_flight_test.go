@@ -286,3 +286,27 @@ func TestLookupTakesNoLock(t *testing.T) {
 		t.Errorf("status %d, error %v", status, err)
 	}
 }
+
+// Logging out waits for a login that is under way, and ends that too.
+func TestForgetDuringALogin(t *testing.T) {
+	w, p := newWorld(t), newSlowPerson()
+	tr := w.transport(&mcpauth.ClientOptions{Login: p.login})
+	var wg sync.WaitGroup
+	wg.Go(func() { w.mustPost(tr) })
+	<-p.asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := tr.Forget(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	done := make(chan error)
+	go func() { done <- tr.Forget(t.Context()) }()
+	p.agree <- nil
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if st, err := tr.Status(t.Context()); st != nil || err != nil {
+		t.Errorf("%+v, %v", st, err)
+	}
+}

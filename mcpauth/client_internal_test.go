@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -96,4 +97,31 @@ func TestCaseA05SlashAfterTheHost(t *testing.T) {
 			t.Errorf("%q: %v", pair, got)
 		}
 	}
+}
+
+// FuzzParseCallback: what is taken from a pasted text begins with the redirect URI and has the state, whatever surrounds it.
+func FuzzParseCallback(f *testing.F) {
+	f.Add("http://127.0.0.1:1/callback?code=c&state=s#x")
+	f.Add(" http://127.0.0.1:1/callback?state=s&state=t\n")
+	f.Add("http://evil.test/?http://127.0.0.1:1/callback?state=s")
+	f.Fuzz(func(t *testing.T, text string) {
+		r := &LoginRequest{RedirectURI: "http://127.0.0.1:1/callback", State: "s"}
+		q, err := parseCallback(r, text)
+		if err == nil && (q.Get("state") != "s" || !strings.HasPrefix(strings.TrimSpace(text), r.RedirectURI+"?")) {
+			t.Errorf("%q gives %v", text, q)
+		}
+	})
+}
+
+// FuzzClaimsOf: a token never breaks the display, and an ID token of somebody else names nobody.
+func FuzzClaimsOf(f *testing.F) {
+	f.Add("a.eyJpc3MiOiJpIiwic3ViIjoicyIsImF1ZCI6ImMifQ.b")
+	f.Add("a.eyJpc3MiOiJpIiwic3ViIjoicyIsImF1ZCI6WyJjIl19.b")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, token string) {
+		c := claimsOf(token)
+		if got := idSubject(token, "i", "c"); got != "" && (got != c.Subject || c.Issuer != "i") {
+			t.Errorf("%q names %q", token, got)
+		}
+	})
 }

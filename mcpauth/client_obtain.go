@@ -15,7 +15,7 @@ type need struct {
 }
 
 // obtain gets a token in the place of one that was refused: anew, or one that is there or can be renewed.
-func (t *Transport) obtain(ctx context.Context, n *need) error {
+func (t *Transport) obtain(ctx context.Context, n *need) (*credential, error) {
 	return t.alone(ctx, n.refused, func(ctx context.Context) error {
 		if now := t.cred.Load(); now != n.refused {
 			return nil
@@ -114,11 +114,12 @@ func (t *Transport) Login(ctx context.Context, ch *Challenge) error {
 	clear(t.refused)
 	clear(t.steps)
 	t.mu.Unlock()
-	return t.alone(ctx, t.cred.Load(), func(ctx context.Context) error {
+	_, err := t.alone(ctx, t.cred.Load(), func(ctx context.Context) error {
 		d, err := t.discover(ctx, ch)
 		if err != nil {
 			return err
 		}
 		return t.login(ctx, d, &want{scopes: t.wanted(d, ch, nil)})
 	})
+	return err
 }

@@ -177,14 +177,17 @@ func (t *Transport) AuthContext() string {
 	return ""
 }
 
-// Forget drops the credential for the server, here and in the store, and lets a person who declined be asked again. Registrations stay.
+// Forget drops the credential for the server, here and in the store, and lets a person who declined be asked again. Registrations stay. It
+// waits for a renewal or a login that is under way, so that this does not bring back what is dropped.
 func (t *Transport) Forget(ctx context.Context) error {
-	c := t.cred.Load()
-	if c == nil {
-		var err error
-		if c, err = t.stored(ctx); err != nil {
-			return err
-		}
+	_, err := t.alone(ctx, &credential{}, t.forget)
+	return err
+}
+
+func (t *Transport) forget(ctx context.Context) error {
+	c, err := t.current(ctx)
+	if err != nil {
+		return err
 	}
 	t.mu.Lock()
 	clear(t.refused)
@@ -225,11 +228,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		discard(resp)
 		step := resp.StatusCode == http.StatusForbidden
-		if err := t.obtain(req.Context(), &need{challenge: ch, refused: x.cred, step: step && x.cred != nil, anew: step || x.attempts > 1}); err != nil {
+		x.got, err = t.obtain(req.Context(), &need{challenge: ch, refused: x.cred, step: step && x.cred != nil, anew: step || x.attempts > 1})
+		if err != nil {
 			closeBody(x.body)
 			return nil, err
 		}
-		x.got = t.cred.Load()
 	}
 }
 
@@ -368,7 +371,7 @@ func discard(resp *http.Response) {
 // is still good, it is used.
 func (t *Transport) credential(ctx context.Context) (*credential, error) {
 	if !t.loaded.Load() {
-		if err := t.alone(ctx, nil, t.loadOnce); err != nil {
+		if _, err := t.alone(ctx, nil, t.loadOnce); err != nil {
 			return nil, err
 		}
 	}
@@ -382,7 +385,7 @@ func (t *Transport) credential(ctx context.Context) (*credential, error) {
 		}
 		defer t.renewing.Store(nil)
 	}
-	err := t.alone(ctx, c, func(ctx context.Context) error { return t.renew(ctx, c) })
+	_, err := t.alone(ctx, c, func(ctx context.Context) error { return t.renew(ctx, c) })
 	switch now := t.cred.Load(); {
 	case err == nil || now != c:
 		return now, nil

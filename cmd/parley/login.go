@@ -65,6 +65,9 @@ func (c *loginCmd) login(ctx context.Context, s *streams, t *mcpauth.Transport, 
 		}
 	}
 	if err := t.Login(ctx, c.wanted(open.challenge)); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // the login ends with this program
+		}
 		return connectError{fmt.Errorf("logging in: %w", err)}
 	}
 	now, err := t.Status(ctx)
