@@ -182,7 +182,7 @@ func (c *Call) gone() error {
 	switch {
 	case c.over:
 		return ErrClosed
-	case c.serving != nil && errors.Is(context.Cause(c.serving), errCancelled):
+	case c.serving != nil && errors.Is(whyEnded(c.serving), errCancelled):
 		return errCallCancelled
 	}
 	return nil

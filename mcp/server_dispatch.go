@@ -61,8 +61,8 @@ func (s *Server) Serve(ctx context.Context, x *Exchange) (*jsonrpc.Message, int)
 	}
 	defer s.leave()
 	c := s.newCall(x)
-	ctx, done := s.track(ctx, x)
-	defer done()
+	ctx, r := s.track(ctx, x)
+	defer r.end()
 	c.serving = ctx
 	result, err := s.run(ctx, c)
 	c.finish()
@@ -94,7 +94,7 @@ func (s *Server) conclude(ctx context.Context, c *Call, result any, err error) (
 			s.log.Warn("mcp: a notification failed", "method", m.Method, "error", err)
 		}
 		return nil, httpAccepted
-	case errors.Is(context.Cause(ctx), errCancelled):
+	case errors.Is(whyEnded(ctx), errCancelled):
 		return nil, httpAccepted
 	case err != nil:
 		return s.refusal(m, s.wireError(ctx, c, err), s.errorStatus(c, err))

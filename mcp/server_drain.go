@@ -112,12 +112,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// track gives a request of a session a context that the session can cancel. The returned function forgets it.
-func (s *Server) track(ctx context.Context, x *Exchange) (context.Context, func()) {
+// track gives a request of a session a context that the session can cancel. Whoever calls ends what it returns.
+func (s *Server) track(ctx context.Context, x *Exchange) (context.Context, *running) {
 	if x.Session == nil || x.Message.ID.IsZero() || x.Message.Method == MethodInitialize {
-		return ctx, func() {}
+		return ctx, nil
 	}
-	return x.Session.begin(ctx, x.Message.ID)
+	r := x.Session.begin(ctx, x.Message.ID)
+	return r, r
 }
 
 // builtRevisions are the revisions that this build can serve.

@@ -3,6 +3,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ type Session struct {
 	caps          *ClientCapabilities
 	level         LoggingLevel
 	lastID        int64
-	running       map[jsonrpc.ID]context.CancelCauseFunc
+	running       requestsRunning
 	resources     map[string]struct{}
 	resourceBytes int // of the URIs in resources
 	pending       map[jsonrpc.ID]*pendingRequest
@@ -47,7 +48,8 @@ type Session struct {
 
 // pendingRequest is a request to the client that waits for its answer.
 type pendingRequest struct {
-	answer chan *jsonrpc.Message // capacity 1
+	answer chan struct{} // gets one value, of reply, or is closed with the session
+	reply  jsonrpc.Message
 }
 
 // NewSession makes a session for a client that begins a handshake. Requests that the server sends to the client outside of any
@@ -80,14 +82,14 @@ func (ss *Session) Closed() bool {
 func (ss *Session) Idle() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return len(ss.running) == 0 && len(ss.pending) == 0
+	return ss.running.n == 0 && len(ss.pending) == 0
 }
 
 // Waiting reports whether everything that is being served waits for answers of the client.
 func (ss *Session) Waiting() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return len(ss.pending) > 0 && len(ss.pending) >= len(ss.running)
+	return len(ss.pending) > 0 && len(ss.pending) >= ss.running.n
 }
 
 // Close ends the session: requests that are being served are cancelled, requests to the client fail with [ErrClosed], and Next
@@ -100,9 +102,9 @@ func (ss *Session) Close() error {
 	if terms := ss.draft.Load(); terms != nil && !ss.detached {
 		ss.server.asks.interactions.drop(terms.scope)
 	}
-	for id, cancel := range ss.running {
-		cancel(ErrClosed)
-		delete(ss.running, id)
+	for r := ss.running.first; r != nil; r = ss.running.first {
+		ss.running.remove(r)
+		r.cancel(ErrClosed)
 	}
 	for id, p := range ss.pending {
 		close(p.answer)
@@ -206,30 +208,6 @@ func (ss *Session) clientName() string {
 	return clip(ss.info.Name, maxQuotedName)
 }
 
-// begin enters a request into the table that notifications/cancelled looks into.
-func (ss *Session) begin(ctx context.Context, id jsonrpc.ID) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.closed {
-		cancel(ErrClosed)
-		return ctx, func() {}
-	}
-	if _, taken := ss.running[id]; taken { // the other one keeps the entry: a cancel means the first
-		return ctx, func() { cancel(nil) }
-	}
-	if ss.running == nil {
-		ss.running = make(map[jsonrpc.ID]context.CancelCauseFunc)
-	}
-	ss.running[id] = cancel
-	return ctx, func() {
-		ss.mu.Lock()
-		delete(ss.running, id)
-		ss.mu.Unlock()
-		cancel(nil)
-	}
-}
-
 // notified handles the notifications that are the session's own; it reports whether m was one.
 func (ss *Session) notified(c *Call) bool {
 	switch c.method {
@@ -242,10 +220,10 @@ func (ss *Session) notified(c *Call) bool {
 			return true
 		}
 		ss.mu.Lock()
-		cancel := ss.running[id]
+		r := ss.running.find(id)
 		ss.mu.Unlock()
-		if cancel != nil {
-			cancel(errCancelled)
+		if r != nil {
+			r.cancel(errCancelled)
 		}
 		return true
 	}
@@ -293,7 +271,7 @@ func (ss *Session) end() { ss.feed.end() }
 // the exchange that caused it; with a nil stream to the session's own, or else to whoever calls Next. When ctx ends the client is told
 // that the answer is not wanted any more.
 func (ss *Session) request(ctx context.Context, stream Stream, method string, params json.RawMessage) (*jsonrpc.Message, error) {
-	p := &pendingRequest{answer: make(chan *jsonrpc.Message, 1)}
+	p := &pendingRequest{answer: make(chan struct{}, 1)}
 	id, err := ss.expect(p)
 	if err != nil {
 		return nil, err
@@ -306,11 +284,11 @@ func (ss *Session) request(ctx context.Context, stream Stream, method string, pa
 		return nil, fmt.Errorf("%w: the request %s could not be sent: %w", ErrClosed, method, err)
 	}
 	select {
-	case m, ok := <-p.answer:
+	case _, ok := <-p.answer:
 		if !ok {
 			return nil, ErrClosed
 		}
-		return m, nil
+		return &p.reply, nil
 	case <-ctx.Done():
 		ss.withdraw(context.WithoutCancel(ctx), stream, id)
 		return nil, context.Cause(ctx)
@@ -381,10 +359,10 @@ func (ss *Session) Deliver(m *jsonrpc.Message) {
 		ss.server.log.Debug("mcp: a response that nobody waits for", "client", ss.clientName(), "id", m.ID.String())
 		return
 	}
-	own := *m
-	own.Params = nil
-	own.Result = append(json.RawMessage(nil), m.Result...)
-	p.answer <- &own
+	p.reply = *m
+	p.reply.Params = nil
+	p.reply.Result = bytes.Clone(m.Result)
+	p.answer <- struct{}{}
 }
 
 // CallClient sends a request of one's own to the client of a call, on the stream of the call, and waits for the result. Only the

@@ -33,9 +33,16 @@ func (*Session) change(change)       {}
 func (*Session) update(string) bool  { return false }
 func (*Session) rouse()              {}
 func (*Session) end()                {}
-func (*Session) begin(ctx context.Context, _ jsonrpc.ID) (context.Context, func()) {
-	return ctx, func() {}
+func (*Session) begin(context.Context, jsonrpc.ID) *running {
+	return nil
 }
+
+// running is a request of a session: there never is one.
+type running struct{ context.Context } //nolint:containedctx // see the other build
+
+func (*running) end() {}
+
+func whyEnded(ctx context.Context) error { return context.Cause(ctx) }
 
 func addLegacyMethods(map[string]method) {}
 

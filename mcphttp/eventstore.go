@@ -119,8 +119,8 @@ func (t *track) appendHead(dst []byte, seq uint64) []byte {
 // Send numbers, keeps and writes m. It makes track the [mcp.Stream] of a call. A client that is not connected is no error: the
 // message waits for it, as long as the bounds allow.
 func (t *track) Send(ctx context.Context, m *jsonrpc.Message) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

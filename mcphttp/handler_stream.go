@@ -65,8 +65,8 @@ type plainAnswer struct {
 
 // Send writes m as an event: sink is the [mcp.Stream] of an exchange whose messages need no event ids.
 func (s *sink) Send(ctx context.Context, m *jsonrpc.Message) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	buf := getBuffer(0)
 	defer buf.release()
