@@ -42,16 +42,13 @@ func (c *loginCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func (c *loginCmd) login(ctx context.Context, s *streams, t *mcpauth.Transport, u *ui) error {
-	had, err := t.Status(ctx)
+	had, err := c.inForce(ctx, t)
 	if err != nil {
 		return err
 	}
-	if had != nil && !c.Again && len(c.Scope) == 0 {
-		if seen, err := probe(ctx, t, c.Server); err == nil && seen.ok() {
-			had, _ = t.Status(ctx) // it may have been renewed
-			fmt.Fprintf(s.out, "You are logged in already (--again logs in anew).\n%s", statusText(had, c.kept(ctx, u, had)))
-			return nil
-		}
+	if had != nil {
+		fmt.Fprintf(s.out, "You are logged in already (--again logs in anew).\n%s", statusText(had, c.kept(ctx, u, had)))
+		return nil
 	}
 	open, err := probe(ctx, mcphttp.DefaultTransport(), c.Server)
 	if err != nil {
@@ -79,6 +76,18 @@ func (c *loginCmd) login(ctx context.Context, s *streams, t *mcpauth.Transport, 
 		return fmt.Errorf("the login succeeded, and the server refuses its token all the same: %s", seen.text())
 	}
 	return nil
+}
+
+// inForce is the login that the server accepts, unless another one is wanted; nil if there is none.
+func (c *loginCmd) inForce(ctx context.Context, t *mcpauth.Transport) (*mcpauth.Status, error) {
+	had, err := t.Status(ctx)
+	if err != nil || had == nil || c.Again || len(c.Scope) > 0 {
+		return nil, err
+	}
+	if seen, err := probe(ctx, t, c.Server); err != nil || seen.refused() {
+		return nil, ctx.Err() // a new one will tell
+	}
+	return t.Status(ctx) // it may have been renewed
 }
 
 // wanted adds to a challenge the scopes that the person names.
