@@ -63,7 +63,7 @@ func Serve(ctx context.Context, l net.Listener, srv *mcp.Server, o *Options) err
 		if hs.TLSConfig != nil {
 			failed <- hs.ServeTLS(l, "", "")
 		} else {
-			failed <- hs.Serve(firstByteListener{l, hs.ReadHeaderTimeout})
+			failed <- hs.Serve(&firstByteListener{l, hs.IdleTimeout, hs.ReadHeaderTimeout})
 		}
 	}()
 	select {
