@@ -38,7 +38,7 @@ func (d *Desk) ask(ctx context.Context, call *mcp.Call, w *want, in *interaction
 	if err != nil {
 		return nil, err
 	}
-	return in, stillValid(call)
+	return in, nil
 }
 
 // send puts the question. Consent to open a page says nothing of what happens there; a page that is done needs no consent any more.
@@ -177,16 +177,6 @@ func (d *Desk) wait(ctx context.Context, id string, until time.Time, ready func(
 		case <-w.woke:
 		}
 	}
-}
-
-// stillValid refuses to go on for a caller whose token has run out while the call was held.
-func stillValid(call *mcp.Call) error {
-	p := call.Principal()
-	if p == nil || p.Expiry.IsZero() || time.Now().Before(p.Expiry) {
-		return nil
-	}
-	return told(fmt.Errorf("%w: connect: the caller's token ran out while the call was held", mcp.ErrUnavailable),
-		"the sign-in of this call ran out while it waited for the person; sign in again, and call again")
 }
 
 // link is what a client gets that cannot send the person to a page.

@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,18 +51,26 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// TestHeldPastSignIn: a call whose token runs out while it is held does not go on; what its person did is kept.
+// TestHeldPastSignIn: a call whose token runs out while it is held does not go on with it: it ends before, and its person's approval waits
+// for the call that comes with another one.
 func TestHeldPastSignIn(t *testing.T) {
-	w := newWorld(t, &worldOptions{expiry: 200 * time.Millisecond})
-	person, pages := links()
-	c := w.client("alice/desktop", mcp.Revision20260728, person)
-	done := call(t, c, "pay", pay{1})
-	link := get(t, pages)
-	eventually(t, "the call is held", func() bool { return w.replicas[0].desk.Waiting() > 0 })
-	<-time.After(250 * time.Millisecond)
+	w := newWorld(t, &worldOptions{expiry: 400 * time.Millisecond})
+	params := map[string]any{"name": "pay", "arguments": map[string]any{"amount": 1}}
+	first := w.wire("alice/raw", "tools/call", params)
+	link, state := asked(t, first)
+	params["requestState"], params["inputResponses"] = state, accepted(first)
+	begun := time.Now()
+	again := w.wire("alice/raw", "tools/call", params)
+	if _, state = asked(t, again); time.Since(begun) > patience/2 {
+		t.Error("it was held beyond its token")
+	}
 	w.browser("alice").fill(link, "submit")
-	if o := get(t, done); o.err == nil || !strings.Contains(o.err.Error(), "ran out") || w.paid() != 0 {
-		t.Errorf("%+v, %d", o, w.paid())
+	if w.paid() != 0 {
+		t.Error("it went on without a token")
+	}
+	params["requestState"], params["inputResponses"] = state, map[string]any{}
+	if m := w.wire("alice/raw", "tools/call", params); !strings.Contains(fmt.Sprint(m), "I EUR paid") || w.paid() != 1 {
+		t.Errorf("%v", m)
 	}
 }
 
@@ -70,6 +79,7 @@ func TestStoreUnreachable(t *testing.T) {
 	var down atomic.Bool
 	w := newWorld(t, &worldOptions{wrap: func(_ int, s connect.Store) connect.Store { return mortal{s, func() bool { return !down.Load() }} }})
 	b := w.begin("alice/desktop")
+	eventually(t, "the calls are held", func() bool { return w.replicas[0].desk.Waiting() == 2 })
 	alice := w.browser("alice")
 	token := alice.open(b[0].link).csrf()
 	down.Store(true)

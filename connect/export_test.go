@@ -56,13 +56,17 @@ func (c *cookieIdentity) signOut(w http.ResponseWriter, _ *http.Request) error {
 
 func (c *cookieIdentity) routes(*http.ServeMux, string) {}
 
-// Waiting returns how many waits there are in a desk.
+// Waiting returns how many calls are held by a desk.
 func (d *Desk) Waiting() int {
 	d.hub.mu.Lock()
 	defer d.hub.mu.Unlock()
 	n := 0
 	for _, all := range d.hub.byID {
-		n += len(all)
+		for _, w := range all {
+			if w.woke != nil {
+				n++
+			}
+		}
 	}
 	return n
 }
