@@ -41,21 +41,32 @@ func (d *Desk) auditCredential(ctx context.Context, event string, c *credential)
 
 // note writes an entry. One with the same once is written only once.
 func (d *Desk) note(ctx context.Context, owner, once string, entry *auditData) {
+	if err := (auditor{d.store, d.keys, d.opts.AuditRetention}).write(ctx, owner, once, entry); err != nil {
+		d.log.Error("connect: an audit entry could not be written", "event", entry.Event, "about", entry.About, "error", err)
+	}
+}
+
+// An auditor writes entries, and says how long they are kept.
+type auditor struct {
+	store Store
+	keys  *Keys
+	keep  time.Duration
+}
+
+func (a auditor) write(ctx context.Context, owner, once string, entry *auditData) error {
 	id := fmt.Sprintf("%016x-%s", time.Now().UnixMicro(), randomID())
 	if once != "" {
 		id = once
 	}
-	row := &Row{Kind: rowAudit, ID: id, Owner: owner, Status: entry.Event, Expires: time.Now().Add(d.opts.AuditRetention)}
+	row := &Row{Kind: rowAudit, ID: id, Owner: owner, Status: entry.Event, Expires: time.Now().Add(a.keep)}
 	plain, err := jsonv2.Marshal(entry)
 	if err == nil {
-		err = d.keys.seal(row, plain)
+		err = a.keys.seal(row, plain)
 	}
 	if err == nil {
-		_, err = d.store.Insert(ctx, row)
+		_, err = a.store.Insert(ctx, row)
 	}
-	if err != nil {
-		d.log.Error("connect: an audit entry could not be written", "event", entry.Event, "about", entry.About, "error", err)
-	}
+	return err
 }
 
 // auditPage is how many entries a page shows.

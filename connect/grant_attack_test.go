@@ -310,7 +310,7 @@ func TestThreat10MetadataThatLie(t *testing.T) {
 func TestThreat23Tenants(t *testing.T) {
 	o := &railOptions{}
 	o.desk = func(o *connect.Options) {
-		o.Tenant = func(p *mcp.Principal) string { return strings.TrimLeft(p.ClientID, "app") }
+		o.Tenant = func(p *mcp.Principal) string { return strings.TrimPrefix(p.ClientID, "app") }
 		o.Identity = connect.CookieIdentity{Tenant: "1"}
 	}
 	w := newRail(t, o)

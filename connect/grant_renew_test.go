@@ -90,7 +90,7 @@ func bubble(t *testing.T, n int, test func(t *testing.T, f *fake, grants []*conn
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer desk.Close()
+			defer desk.Close() //nolint:gocritic // at the end of the bubble, all of them
 			g := desk.OAuth(&connect.Provider{
 				Name: "rail", Title: "Rail AG", ClientID: "desk", ClientSecret: connect.NewSecret(railSecret), Timeout: 40 * time.Second,
 				AuthURL: "https://rail.test/authorize", TokenURL: "https://rail.test/token", RevokeURL: "https://rail.test/revoke",
