@@ -3,6 +3,7 @@ package mcpauth
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/seed38e7925c/parley/mcp"
@@ -78,8 +79,10 @@ var (
 // credentialOf reads the credential of a request: a scheme in its usual spelling, and the token; both are empty if there is none that
 // concerns this package.
 func credentialOf(req *http.Request) (scheme, token string, err error) {
-	if q := req.URL.RawQuery; strings.Contains(q, "access_token") && req.URL.Query().Has("access_token") {
-		return "", "", errTokenInQuery
+	if q := req.URL.RawQuery; strings.Contains(q, "access_token") {
+		if values, err := url.ParseQuery(q); err != nil || values.Has("access_token") {
+			return "", "", errTokenInQuery
+		}
 	}
 	values := req.Header["Authorization"]
 	switch len(values) {

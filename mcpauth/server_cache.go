@@ -9,6 +9,15 @@ import (
 // tokenHash stands for a token in memory.
 type tokenHash = [sha256.Size]byte
 
+// hashToken hashes a token; usual ones without a copy of it on the heap.
+func hashToken(token string) tokenHash {
+	var buf [2 << 10]byte
+	if len(token) > len(buf) {
+		return sha256.Sum256([]byte(token))
+	}
+	return sha256.Sum256(buf[:copy(buf[:], token)])
+}
+
 // A tokenCache remembers verified tokens by their hash, a bounded number of them.
 type tokenCache struct {
 	most int

@@ -172,7 +172,7 @@ func (d *dpopVerifier) check(req *http.Request, token, thumbprint string) error 
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(token))
+	sum := hashToken(token)
 	now := time.Now()
 	switch {
 	case c.ID == "":

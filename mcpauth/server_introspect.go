@@ -2,7 +2,6 @@ package mcpauth
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,7 +162,7 @@ func (v *introspector) Verify(ctx context.Context, token string) (*Token, error)
 	if v.wrong != nil {
 		return nil, v.wrong
 	}
-	key := sha256.Sum256([]byte(token))
+	key := hashToken(token)
 	q, own, err := v.inquire(key)
 	switch {
 	case err != nil:

@@ -2,7 +2,6 @@ package mcpauth
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -261,7 +260,7 @@ func (r *Resource) verify(ctx context.Context, token string) (*verified, error) 
 	if len(token) > r.opts.MaxTokenBytes {
 		return nil, invalid("the token is longer than %d bytes (ResourceOptions.MaxTokenBytes)", r.opts.MaxTokenBytes)
 	}
-	key := sha256.Sum256([]byte(token))
+	key := hashToken(token)
 	now := time.Now()
 	if v := r.tokens.get(key, now); v != nil {
 		return v, v.refused
