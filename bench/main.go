@@ -160,7 +160,7 @@ func (p *plan) units() []unit {
 		all = append(all, unit{
 			name:   name,
 			heavy:  slices.Contains([]string{"streams", "sessions", "growth", "hello"}, group),
-			alone:  group == "growth",
+			alone:  group == "growth" || group == "auth",
 			mended: group == "handler" || group == "http",
 		})
 	}

@@ -57,7 +57,7 @@ func collect(results []result) *data {
 
 // shown are the metrics in the order of the tables.
 var shown = []string{load.Rate, load.Wall, load.CPU, load.ServerCPU, load.Allocs, load.Bytes, load.Heap, load.Resident, load.Goroutines,
-	load.Last, load.Size, load.Growth}
+	load.Last, load.Size, load.Growth, load.Bare, load.Over, load.Fetches}
 
 // metrics returns what is worth showing of a workload.
 func (d *data) metrics(name string) []string {
@@ -137,7 +137,7 @@ func (d *data) text(name, metric, peer string) string {
 // quantity is a value with its unit.
 func quantity(v float64, metric string) string {
 	switch metric {
-	case load.Wall, load.CPU, load.ServerCPU, load.Last:
+	case load.Wall, load.CPU, load.ServerCPU, load.Last, load.Bare, load.Over:
 		switch {
 		case v >= 1e6:
 			return number(v/1e6) + " ms"
@@ -166,6 +166,10 @@ func label(metric string) string {
 		return "allocated"
 	case load.Last:
 		return "last told"
+	case load.Bare:
+		return "CPU of the signature"
+	case load.Over:
+		return "CPU beyond it"
 	}
 	name, _, _ := strings.Cut(metric, "-")
 	return name

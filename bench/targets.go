@@ -44,6 +44,10 @@ var targets = []target{
 	{load: "growth/tools", metric: load.Growth, most: 1.1},
 	{load: "growth/sessions", metric: load.Growth, most: 1.1},
 	{load: "growth/streams", metric: load.Growth, most: 1.1},
+	{load: "auth/ES256", metric: load.Over, most: 25_000},
+	{load: "auth/RS256", metric: load.Over, most: 25_000},
+	{load: "auth/known", metric: load.CPU, most: 2_000},
+	{load: "auth/rotation", metric: load.Fetches, most: 1},
 }
 
 func hasTarget(name string) bool {

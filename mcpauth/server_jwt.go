@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -68,7 +70,13 @@ type jwtVerifier struct {
 	algs   []jose.SignatureAlgorithm
 	keys   *keySet
 	wrong  error
+
+	headers sync.Map // *joseHeader by the encoded header, of tokens that were good; an issuer has few
+	known   atomic.Int64
 }
+
+// maxHeaders bounds the headers that are remembered.
+const maxHeaders = 256
 
 // JWT returns a verifier for access tokens that are JWTs of one issuer (RFC 9068). It checks the signature with the keys that the issuer
 // publishes, the type, the issuer as an exact string, and exp, nbf and iat. Keys are fetched at the first token and kept; a key that is
@@ -194,12 +202,9 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string) (*Token, error) 
 	if v.wrong != nil {
 		return nil, v.wrong
 	}
-	h, err := readHeader(token, v.algs)
+	h, seen, err := v.header(token)
 	if err != nil {
-		return nil, invalid("the token cannot be used: %v", err)
-	}
-	if !v.typed(h.Type) {
-		return nil, invalid("the token's typ is %q; this server takes %q (JWTOptions.Types)", clip(h.Type), v.opts.Types)
+		return nil, err
 	}
 	jws, err := jose.ParseSignedCompact(token, v.algs)
 	if err != nil {
@@ -209,7 +214,26 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string) (*Token, error) 
 	if err != nil {
 		return nil, err
 	}
+	if !seen && v.known.Add(1) <= maxHeaders {
+		first, _, _ := strings.Cut(token, ".")
+		v.headers.Store(strings.Clone(first), h)
+	}
 	return v.read(payload)
+}
+
+// header reads the header of a token, or finds it among those that were good.
+func (v *jwtVerifier) header(token string) (h *joseHeader, seen bool, err error) {
+	first, _, _ := strings.Cut(token, ".")
+	if known, ok := v.headers.Load(first); ok {
+		return known.(*joseHeader), true, nil
+	}
+	if h, err = readHeader(token, v.algs); err != nil {
+		return nil, false, invalid("the token cannot be used: %v", err)
+	}
+	if !v.typed(h.Type) {
+		return nil, false, invalid("the token's typ is %q; this server takes %q (JWTOptions.Types)", clip(h.Type), v.opts.Types)
+	}
+	return h, false, nil
 }
 
 // read checks what a token says whose signature is right.

@@ -37,6 +37,9 @@ const (
 	Last       = "last-ns" // until the last one was reached
 	Growth     = "growth"  // the cost with many, as a multiple of that with few
 	Size       = "size-B"
+	Bare       = "bare-cpu-ns/op" // of the part that nothing can be saved of
+	Over       = "over-cpu-ns/op" // what it costs beyond that
+	Fetches    = "fetches"
 )
 
 // A Run is one run of one workload.
@@ -54,7 +57,7 @@ type Load struct {
 
 // All returns the workloads that a peer's program runs.
 func All() []Load {
-	return slices.Concat(handlerLoads(), httpLoads(), lineLoads(), idleLoads(), askLoads(), growthLoads(), []Load{{"client", client}})
+	return slices.Concat(handlerLoads(), httpLoads(), lineLoads(), idleLoads(), askLoads(), growthLoads(), authLoads(), []Load{{"client", client}})
 }
 
 // Main is the program of a peer: it runs one workload, or a server for one, as its flags say.

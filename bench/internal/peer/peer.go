@@ -55,3 +55,22 @@ type Peer interface {
 	// Dial connects a client, as the library does by default, to the endpoint at url.
 	Dial(ctx context.Context, url string) (Caller, error)
 }
+
+// A Guarded peer can protect a server by access tokens.
+type Guarded interface {
+	// Guard protects a server whose tokens are signed by an algorithm of RFC 7518: ES256 or RS256.
+	Guard(algorithm string) (*Guard, error)
+}
+
+// A Guard is the protection of a server. Its functions do their work once, with no network.
+type Guard struct {
+	// Bare checks the signature of a token, and nothing else.
+	Bare func() error
+	// Fresh authenticates a request with a token that is not remembered, signed by a key that is known.
+	Fresh func() error
+	// Known authenticates a request with a token that was seen before.
+	Known func() error
+	// Rotate has the issuer sign with a new key, and authenticates a request of each of so many callers at once. It returns how often the
+	// keys were fetched for that.
+	Rotate func(callers int) (fetches int, err error)
+}
