@@ -173,7 +173,7 @@ func listenPort(ctx context.Context, host, port string) ([]net.Listener, error) 
 }
 
 func openBrowser(ctx context.Context, r *LoginRequest) error {
-	reviewed := consent.Review(r.URL, &consent.Options{Server: r.Server, Trusted: []string{r.Issuer}})
+	reviewed := consent.Review(r.URL, &consent.Options{Server: r.Server})
 	if reviewed.Refused {
 		return fmt.Errorf("mcpauth: the authorization URL must not be opened: %v", reviewed.Findings)
 	}

@@ -168,7 +168,8 @@ func TestCaseA12LoopbackAgreesWithTheDocument(t *testing.T) {
 		var err error
 		if login, err = mcpauth.Loopback(&mcpauth.LoopbackOptions{RedirectURI: uri, Open: open})(t.Context(), &mcpauth.LoginStart{Registered: []string{"http://127.0.0.1:1/other", "http://localhost:1/cb"}}); err != nil {
 			if strings.Contains(uri, "::1") {
-				t.Skipf("no IPv6 here: %v", err)
+				t.Logf("no IPv6 here: %v", err)
+				continue
 			}
 			t.Fatal(err)
 		}
