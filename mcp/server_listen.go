@@ -15,8 +15,8 @@ type listener struct {
 	feed      feed
 	wants     change
 	resources map[string]struct{}
-	meta      string // member of params that names the subscription
-	peer      string // whose it is
+	params    json.RawMessage // an object whose _meta names the subscription, as most notices have it
+	peer      string          // whose it is
 }
 
 // errNoStream refuses to listen over a transport that cannot carry what there is to tell.
@@ -61,7 +61,7 @@ func (s *Server) listen(ctx context.Context, c *Call) (any, error) {
 			return nil, nil //nolint:nilerr,nilnil // the client has closed the stream
 		}
 		b.hide(s, c)
-		for _, m := range b.notices(l.meta) {
+		for _, m := range b.notices(l.params) {
 			if err := x.Stream.Send(ctx, m); err != nil {
 				return nil, nil //nolint:nilerr,nilnil // the client is gone
 			}
@@ -121,7 +121,7 @@ func missingExtension(rev Revision, id string) *Error {
 }
 
 func newListener(id jsonrpc.ID, f *SubscriptionFilter) *listener {
-	l := &listener{meta: `"_meta":{"` + era.MetaSubscriptionID + `":` + string(id.AppendJSON(nil)) + `}`}
+	l := &listener{params: append(id.AppendJSON([]byte(`{"_meta":{"`+era.MetaSubscriptionID+`":`)), "}}"...)}
 	l.feed.wake = make(chan struct{}, 1)
 	if f.ToolsListChanged {
 		l.wants |= toolsChanged
@@ -147,7 +147,8 @@ func (s *Server) acknowledge(ctx context.Context, x *Exchange, l *listener, f *S
 	if err != nil {
 		return err
 	}
-	params := append([]byte("{"+l.meta+`,"notifications":`), raw...)
+	params := append(l.params[:len(l.params)-1:len(l.params)-1], `,"notifications":`...)
+	params = append(params, raw...)
 	return x.Stream.Send(ctx, &jsonrpc.Message{Method: NotificationAcknowledged, Params: append(params, '}')})
 }
 
@@ -161,5 +162,5 @@ func (s *Server) endListen(ctx context.Context, x *Exchange, l *listener) (any, 
 			return nil, nil //nolint:nilerr,nilnil // the client is gone
 		}
 	}
-	return json.RawMessage("{" + l.meta + "}"), nil
+	return l.params, nil
 }

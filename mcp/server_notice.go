@@ -1,8 +1,8 @@
 package mcp
 
 import (
+	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -213,29 +213,23 @@ func (b *batch) hide(s *Server, c *Call) {
 	}
 }
 
-// notices turns what a feed gave out into messages, each with meta (a member of params, without a comma, or empty).
-func (b *batch) notices(meta string) []*jsonrpc.Message {
+// notices turns what a feed gave out into messages, each with params (an object with members, or nil).
+func (b *batch) notices(params json.RawMessage) []*jsonrpc.Message {
 	out := b.messages
 	for _, n := range changeNotices {
 		if b.changes&n.change == 0 {
 			continue
 		}
-		m := &jsonrpc.Message{Method: n.method}
-		if meta != "" {
-			m.Params = []byte("{" + meta + "}")
-		}
-		out = append(out, m)
+		out = append(out, &jsonrpc.Message{Method: n.method, Params: params})
 	}
 	for _, uri := range b.updated {
-		var params strings.Builder
-		params.WriteString(`{"uri":`)
-		params.Write(appendText(nil, uri))
-		if meta != "" {
-			params.WriteByte(',')
-			params.WriteString(meta)
+		p := appendText([]byte(`{"uri":`), uri)
+		if params == nil {
+			p = append(p, '}')
+		} else {
+			p = append(append(p, ','), params[1:]...)
 		}
-		params.WriteByte('}')
-		out = append(out, &jsonrpc.Message{Method: NotificationResourceUpdated, Params: []byte(params.String())})
+		out = append(out, &jsonrpc.Message{Method: NotificationResourceUpdated, Params: p})
 	}
 	return out
 }

@@ -139,7 +139,7 @@ func (ss *Session) Next(ctx context.Context) (*jsonrpc.Message, error) {
 		}
 		b.hide(ss.server, ss.listening())
 		ss.mu.Lock()
-		ss.feed.ready = b.notices("")
+		ss.feed.ready = b.notices(nil)
 		ss.mu.Unlock()
 	}
 }
