@@ -161,7 +161,7 @@ func (p *plan) units() []unit {
 			name:   name,
 			heavy:  slices.Contains([]string{"streams", "sessions", "growth", "hello"}, group),
 			alone:  group == "growth" || group == "auth",
-			mended: group == "handler" || group == "http",
+			mended: holdsMended(name) || !p.quick && (group == "handler" || group == "http"),
 		})
 	}
 	return all

@@ -43,3 +43,22 @@ func TestMendedPeer(t *testing.T) {
 		t.Errorf("%v bytes for each call", per)
 	}
 }
+
+// The repaired go-sdk takes part where it has a target, and in a full run where the flaw matters.
+func TestMendedTakesPart(t *testing.T) {
+	for quick, want := range map[bool]int{true: 2, false: 18} {
+		p := plan{quick: quick}
+		n := 0
+		for _, u := range p.units() {
+			if u.has(mended) {
+				n++
+			}
+			if !u.has(ours) {
+				t.Errorf("%s is without us", u.name)
+			}
+		}
+		if n != want {
+			t.Errorf("quick %v: it takes part in %d workloads, want %d", quick, n, want)
+		}
+	}
+}

@@ -53,3 +53,8 @@ var targets = []target{
 func hasTarget(name string) bool {
 	return slices.ContainsFunc(targets, func(t target) bool { return t.load == name })
 }
+
+// holdsMended reports whether a workload has a target against the repaired go-sdk.
+func holdsMended(name string) bool {
+	return slices.ContainsFunc(targets, func(t target) bool { return t.load == name && t.mended > 0 })
+}
