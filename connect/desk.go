@@ -103,6 +103,13 @@ func (d *Desk) Close() error {
 		errs = append(errs, end())
 	}
 	d.running.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.kinds {
+		if g, ok := h.(*Grant); ok {
+			g.party.http.CloseIdleConnections()
+		}
+	}
 	return errors.Join(errs...)
 }
 
