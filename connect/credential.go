@@ -36,6 +36,8 @@ type credential struct {
 	Scopes []string        `json:"scopes,omitzero"`
 	Tools  []string        `json:"tools,omitzero"`
 	Value  json.RawMessage `json:"value,omitzero"` // the kind's own; empty once it is revoked
+
+	tokens *grantValue // the value of a grant, read: what is cached is not read for each call
 }
 
 // credentialKey names a credential: one for each person and name.
@@ -52,6 +54,11 @@ func (d *Desk) readCredential(row *Row) (*credential, error) {
 	c := &credential{ID: row.ID, Owner: row.Owner, Row: row}
 	if err := jsonv2.Unmarshal(plain, c); err != nil {
 		return nil, fmt.Errorf("connect: the data of credential %s cannot be read: %w", row.ID, err)
+	}
+	if c.Kind == kindGrant {
+		if c.tokens, err = readGrantValue(c); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }

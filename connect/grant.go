@@ -202,8 +202,13 @@ func (g *Grant) enough(ctx context.Context, owner string, scopes []string) error
 	return nil
 }
 
-func (g *Grant) missing(c *credential, scopes []string) []string {
-	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return g.spec.Covers(c.Scopes, s) })
+func (g *Grant) missing(c *credential, scopes []string) (missing []string) {
+	for _, s := range scopes {
+		if !g.spec.Covers(c.Scopes, s) {
+			missing = append(missing, s)
+		}
+	}
+	return missing
 }
 
 // current returns a token, if there is one without asking anybody, and what scopes the person gave before, if any.
@@ -216,10 +221,7 @@ func (g *Grant) current(ctx context.Context, owner string, scopes []string, fres
 		if c.Row.Status != statusActive || len(g.missing(c, scopes)) > 0 {
 			return nil, c.Scopes, nil
 		}
-		v, err := grantValueOf(c)
-		if err != nil {
-			return nil, nil, err
-		}
+		v := c.tokens
 		if v.Origin != g.spec.origin() { // what another provider issued is not sent to this one
 			return nil, nil, nil
 		}
@@ -378,12 +380,7 @@ func (g *Grant) apply(ctx context.Context, in *interaction) error {
 
 // revoked has the provider forget what a person has taken back.
 func (g *Grant) revoked(_ *http.Request, c *credential) {
-	v, err := grantValueOf(c)
-	if err != nil {
-		g.desk.log.Warn("connect: the tokens of a removed grant cannot be read", "error", err)
-		return
-	}
-	g.abandon(v)
+	g.abandon(c.tokens)
 }
 
 // abandon has the provider forget tokens that nobody uses any more. They are gone from the store already, whatever comes of it.

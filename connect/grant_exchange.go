@@ -239,8 +239,8 @@ func (v *grantValue) stale(now time.Time) bool {
 	return now.After(v.Expiry.Add(-min(time.Minute, v.Expiry.Sub(v.Obtained)/5)))
 }
 
-// grantValueOf reads the tokens of a credential.
-func grantValueOf(c *credential) (*grantValue, error) {
+// readGrantValue reads the tokens of a credential.
+func readGrantValue(c *credential) (*grantValue, error) {
 	v := &grantValue{}
 	if len(c.Value) == 0 {
 		return v, nil

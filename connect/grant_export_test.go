@@ -61,11 +61,7 @@ func (g *Grant) Tokens(ctx context.Context, p Person) (status, access, refresh s
 	if err != nil || c == nil {
 		return "", "", "", err
 	}
-	v, err := grantValueOf(c)
-	if err != nil {
-		return "", "", "", err
-	}
-	return c.Row.Status, v.Access, v.Refresh, nil
+	return c.Row.Status, c.tokens.Access, c.tokens.Refresh, nil
 }
 
 // Remove takes a person's grant back, as its page does.

@@ -132,8 +132,8 @@ func (g *Grant) read(ctx context.Context, id string) (*credential, *grantValue, 
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := grantValueOf(c)
-	return c, v, err
+	v := *c.tokens
+	return c, &v, nil
 }
 
 // exchange renews a set of tokens at the provider, and saves what comes of it.
@@ -192,7 +192,7 @@ func (g *Grant) save(ctx context.Context, id string, before *grantValue, a *toke
 			g.abandon(next)
 			return nil, nil
 		case err == nil:
-			if v, err := grantValueOf(c); err == nil && v.Generation == next.Generation {
+			if c.tokens.Generation == next.Generation {
 				g.desk.auditCredential(ctx, eventRenewed, c)
 			}
 			return c, nil
@@ -243,7 +243,7 @@ func (g *Grant) change(ctx context.Context, id string, fn func(c *credential, v 
 		if err != nil {
 			return nil, fmt.Errorf("connect: encoding tokens: %w", err)
 		}
-		c.Value = raw
+		c.Value, c.tokens = raw, v
 		if err := d.sealCredential(c); err != nil {
 			return nil, err
 		}
