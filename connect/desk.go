@@ -27,6 +27,7 @@ type Desk struct {
 	log      *slog.Logger
 	pages    *pages.Renderer
 	handler  http.Handler
+	local    bool // made by OpenLocal: its path is another one each time
 
 	hub         *hub
 	creating    stripes // one interaction of a person is opened at a time
@@ -53,7 +54,9 @@ type kindName struct {
 
 // Open makes a desk. Its work in the background, watching the store above all, ends with Close; ctx bounds only the opening itself.
 // The error names the option that is wrong.
-func Open(ctx context.Context, o *Options) (*Desk, error) {
+func Open(ctx context.Context, o *Options) (*Desk, error) { return open(ctx, o, false) }
+
+func open(ctx context.Context, o *Options, local bool) (*Desk, error) {
 	opts, base, err := o.resolved()
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func Open(ctx context.Context, o *Options) (*Desk, error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	d := &Desk{
-		opts: opts, base: base, store: opts.Store, keys: opts.Keys, log: opts.Logger, pages: renderer,
+		opts: opts, base: base, local: local, store: opts.Store, keys: opts.Keys, log: opts.Logger, pages: renderer,
 		hub: newHub(), credentials: newCredentialCache(), lease: runLease, grace: commitTimeout, kinds: make(map[kindName]kindHandler),
 	}
 	if _, err := d.keys.ring(); err != nil {

@@ -22,7 +22,8 @@ import (
 )
 
 // A Provider is another company at which people have accounts, and whose API tools use for them: an OAuth 2 authorization server or an
-// OpenID provider. Register the server there as a client with the redirect URI BaseURL + "callback/" + Name.
+// OpenID provider. Register the server there as a client with the redirect URI BaseURL + "callback/" + Name; for [OpenLocal] it is
+// http://127.0.0.1/callback/ + Name, with any port.
 type Provider struct {
 	// Name tells it from what else the desk asks for: 1 to 64 letters, digits, dots, dashes and underscores. It must not change.
 	Name string

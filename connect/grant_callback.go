@@ -49,7 +49,30 @@ func (g *Grant) attemptCookie(state string) string {
 	return g.desk.cookieName("grant-" + digest("cookie", state)[:12])
 }
 
-func (g *Grant) redirectURI() string { return g.desk.url(g.desk.base.Path + "callback/" + g.spec.Name) }
+// redirectURI is what the server is registered with at the provider.
+func (g *Grant) redirectURI() string {
+	if g.desk.local {
+		return g.desk.url(localCallback + g.spec.Name)
+	}
+	return g.desk.url(g.desk.base.Path + "callback/" + g.spec.Name)
+}
+
+// localCallback is where providers send people back to at a desk of OpenLocal, whose own path cannot be registered.
+const localCallback = "/callback/"
+
+// showLocalCallback sends a person who comes back on to the desk's own path. Only who knows an interaction learns that path.
+func (d *Desk) showLocalCallback(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if id, ok := interactionOfState(r.URL.Query().Get("state")); ok {
+		in, err := d.interaction(r.Context(), id)
+		if err == nil && in.data.Kind == kindGrant && in.data.Name == name {
+			to := url.URL{Path: d.base.Path + "callback/" + name, RawQuery: r.URL.RawQuery}
+			http.Redirect(w, r, d.base.ResolveReference(&to).String(), http.StatusSeeOther)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
 
 // submit sends the person to the provider.
 func (g *Grant) submit(ctx context.Context, v *visit, _ url.Values) (*answer, error) {

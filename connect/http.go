@@ -31,8 +31,17 @@ func (d *Desk) routes() http.Handler {
 	forms.HandleFunc("GET "+at+"audit", d.showAudit)
 	forms.HandleFunc("POST "+at+"signout", d.submitSignOut)
 	forms.HandleFunc("GET "+at+"style.css", d.showStyle)
+	if d.local {
+		forms.HandleFunc("GET "+localCallback+"{name}", d.showLocalCallback)
+	}
 	d.identity.routes(forms, at)
-	forms.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.notFound(w, r) })
+	forms.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if d.local && !strings.HasPrefix(r.URL.Path, at) {
+			http.NotFound(w, r) // a page of the desk would tell where it is
+			return
+		}
+		d.notFound(w, r)
+	})
 
 	origin := http.NewCrossOriginProtection()
 	if err := origin.AddTrustedOrigin(d.base.Scheme + "://" + d.base.Host); err != nil {

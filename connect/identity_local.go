@@ -241,7 +241,9 @@ func claim(in *interaction, typed, cookie string) error {
 }
 
 // OpenLocal makes a desk for a server on standard input and output: with [LocalUser] as its identity, on a listener of its own on the
-// loopback interface, under a path that nobody can guess. Identity and BaseURL of o must be empty. Close ends the listener, too, once a browser that has just
+// loopback interface, under a path that nobody can guess. Providers of OAuth send people back to http://127.0.0.1/callback/NAME, with
+// the port of that listener: register that, as an application on the person's own computer (RFC 8252: any port). Identity and BaseURL of
+// o must be empty. Close ends the listener, too, once a browser that has just
 // been answered has had half a second to load what follows: call it before the program ends.
 func OpenLocal(ctx context.Context, o *Options) (*Desk, error) {
 	var opts Options
@@ -258,7 +260,7 @@ func OpenLocal(ctx context.Context, o *Options) (*Desk, error) {
 	}
 	opts.BaseURL = "http://" + l.Addr().String() + "/" + randomID() + "/"
 	opts.Identity = LocalUser()
-	d, err := Open(ctx, &opts)
+	d, err := open(ctx, &opts, true)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -27,7 +27,7 @@ type SecretSpec struct {
 	Reason string
 	// Hint helps to type the right thing: "40 characters, begins with mk_". It may be empty.
 	Hint string
-	// HelpURL is where a person finds it. It may be empty.
+	// HelpURL is where a person finds it: https, or http on loopback. It may be empty.
 	HelpURL string
 	// MaxLength bounds it, in bytes. The default is 4096.
 	MaxLength int
@@ -61,7 +61,7 @@ func (d *Desk) Secret(spec *SecretSpec) *SecretSource {
 	}
 	if spec.HelpURL != "" {
 		u, err := url.Parse(spec.HelpURL)
-		if err != nil || u.Scheme != "https" || u.Host == "" {
+		if err != nil || named("HelpURL", spec.HelpURL) != nil {
 			panic(fmt.Sprintf("connect: SecretSpec.HelpURL of %q must begin with https://", spec.Name))
 		}
 		s.help = &pages.Link{URL: spec.HelpURL, Host: u.Host}

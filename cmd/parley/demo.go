@@ -14,7 +14,6 @@ import (
 	"github.com/seed38e7925c/parley/interactor/terminal"
 	"github.com/seed38e7925c/parley/interactor/web"
 	"github.com/seed38e7925c/parley/mcp"
-	"github.com/seed38e7925c/parley/mcpauth"
 )
 
 // demoCmd is the main job in one command.
@@ -23,6 +22,8 @@ type demoCmd struct {
 	Era      string `enum:"auto,legacy,modern,both" default:"auto" help:"Revision to speak: legacy (2025-11-25), modern (2026-07-28) or both, one after the other. Default: modern, and both with --auto."`
 	Interact string `enum:"terminal,web" default:"terminal" help:"Where you are asked: in this terminal, or on pages in your browser."`
 	Stdio    bool   `help:"Run the server as a process of its own and speak to it over its standard input and output, instead of HTTP on loopback."`
+	Intruder bool   `help:"Somebody else gets each of your links, signs in as himself, and tries to finish in your place."`
+	Keep     string `help:"Keep the server's files in this folder, instead of a temporary one." placeholder:"DIR"`
 }
 
 // An era is which half of the protocol's history a demo runs in.
@@ -45,8 +46,12 @@ func (c *demoCmd) eras() []demoEra {
 	return []demoEra{modern}
 }
 
-// Run runs the demo. It succeeds only if the tool finished with what the person wanted.
+// Run runs the demo. It succeeds only if the story ends as it is told: the ticket is the one that the person wanted, and the secret was
+// seen by nobody else.
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
+	if c.Intruder && c.Stdio {
+		return usageError{errors.New("--intruder needs people who sign in: leave out --stdio")}
+	}
 	in, isFile := s.in.(*os.File)
 	if c.Interact != "web" && (!isFile || !term.IsTerminal(int(in.Fd()))) {
 		c.Auto = true
@@ -69,15 +74,35 @@ var demoJourney = journey{From: "Bern", To: "Wien"}
 
 // once runs the demo in one era.
 func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error) {
-	in, keys, host := c.person(s)
-	transport, stop, err := c.server(ctx, c.login(s, in, keys, host))
+	w, err := c.start(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	if host != nil {
-		transport = &tap{Transport: transport, see: host.see}
+	closed := false
+	defer func() {
+		if !closed {
+			err = errors.Join(err, w.Close())
+		}
+		err = errors.Join(err, w.remove())
+	}()
+	c.title(s, era, w)
+	got, cast, err := c.play(ctx, s, era, w)
+	if err != nil {
+		return err
 	}
+	fmt.Fprintf(s.out, "%s\n", wrapped(ticketText(got), columns(s.out)))
+	if err := errors.Join(check(got, cast.alice), cast.bob.failed(ctx, cast.alice)); err != nil {
+		return err
+	}
+	closed = true
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return w.secretKept(s, cast.wire)
+}
+
+// title says what is about to happen.
+func (c *demoCmd) title(s *streams, era demoEra, w *demoWorld) {
 	title := fmt.Sprintf("%s, revision %s, over %s", era.name, era.revisions[len(era.revisions)-1], c.wire())
 	room := columns(s.out)
 	line := len(title)
@@ -86,50 +111,10 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	}
 	fmt.Fprintf(s.out, "%s\n%s\n", wrapped(title, room), strings.Repeat("=", line))
 	if !c.Auto {
-		fmt.Fprintf(s.out, "%s\n\n", wrapped(c.outline(), room))
-	}
-	client, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{Info: hostInfo(), Interactor: in, Revisions: era.revisions,
-		RequestTimeout: 10 * time.Minute, ConnectTimeout: 10 * time.Second})
-	if err != nil {
-		return connectError{err}
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	waiting := func(p mcp.Progress) {
-		if !c.Auto { // the transcript has it already
-			fmt.Fprintf(s.err, "(the server: %s)\n", consent.Line(p.Message, 0))
+		for _, paragraph := range w.outline() {
+			fmt.Fprintf(s.out, "%s\n\n", wrapped(paragraph, room))
 		}
 	}
-	got, err := mcp.CallTool[ticket](ctx, client, "book", demoJourney, &mcp.RequestOptions{Progress: waiting})
-	if err != nil {
-		return err
-	}
-	if err := check(got, host); err != nil {
-		return err
-	}
-	fmt.Fprintf(s.out, "%s\n", wrapped(ticketText(got), room))
-	return nil
-}
-
-// outline says what is about to happen.
-func (c *demoCmd) outline() string {
-	if c.Stdio {
-		return "This program is the host. It now calls the tool \"book\" of a server on this computer, and the server will ask you."
-	}
-	return "This program is the host. It connects to a server on this computer, which demands that you log in, at a sign-in page that is on this computer " +
-		"too. Then it calls the tool \"book\", and the server will ask you."
-}
-
-// person is who answers: the one at the terminal or the browser, or an actor.
-func (c *demoCmd) person(s *streams) (*mcp.Interactor, *keyboard, *actor) {
-	if c.Auto {
-		host := newActor(s.out)
-		return host.interactor(), nil, host
-	}
-	if c.Interact == "web" {
-		return web.New(&web.Options{Tell: tellPage(s.err)}), nil, nil
-	}
-	keys := newKeyboard(s.in.(*os.File)) // Run has looked
-	return terminal.New(keys, s.err), keys, nil
 }
 
 func (c *demoCmd) wire() string {
@@ -139,59 +124,90 @@ func (c *demoCmd) wire() string {
 	return "HTTP on loopback"
 }
 
-// server starts the server and returns the way to it, and what ends both.
-func (c *demoCmd) server(ctx context.Context, login mcpauth.LoginFunc) (mcp.Transport, func() error, error) {
-	if c.Stdio {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, nil, err
-		}
-		return mcp.Command(self, []string{"demo-server"}, nil), func() error { return nil }, nil
-	}
-	provider, err := demoProvider(c.Auto)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := startDemoServer(ctx, provider)
-	if err != nil {
-		provider.Close()
-		return nil, nil, err
-	}
-	transport, auth, err := demoDial(d.url, login)
-	if err != nil {
-		return nil, nil, errors.Join(err, d.Close())
-	}
-	return transport, func() error { return errors.Join(auth.Close(), d.Close()) }, nil
+// A cast is who takes part in a demo, besides its server.
+type cast struct {
+	in    *mcp.Interactor
+	keys  *keyboard
+	alice *actor    // nil: the person plays for themselves
+	bob   *intruder // nil: nobody intrudes
+	wire  *wireRecord
 }
 
-// check makes sure that the ticket is the one that was asked for, and that the purchase was confirmed at the page.
-func check(got ticket, host *actor) error {
+// play calls the tool, and has the person answer.
+func (c *demoCmd) play(ctx context.Context, s *streams, era demoEra, w *demoWorld) (got ticket, all *cast, err error) {
+	if all, err = c.cast(s, w); err != nil {
+		return got, all, err
+	}
+	transport, hangUp, err := w.dial(c.login(s, all.in, all.keys, all.alice))
+	if err != nil {
+		return got, all, err
+	}
+	defer func() { err = errors.Join(err, hangUp()) }()
+	see := all.wire.see
+	if all.alice != nil {
+		see = both(all.wire.see, all.alice.see)
+	}
+	client, err := mcp.Connect(ctx, &tap{Transport: transport, see: see}, &mcp.ClientOptions{Info: hostInfo(), Interactor: all.in,
+		Revisions: era.revisions, RequestTimeout: 10 * time.Minute, ConnectTimeout: 10 * time.Minute})
+	if err != nil {
+		return got, all, connectError{err}
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	waiting := func(p mcp.Progress) {
+		if !c.Auto { // the transcript has it already
+			fmt.Fprintf(s.err, "(the server: %s)\n", consent.Line(p.Message, 0))
+		}
+	}
+	got, err = mcp.CallTool[ticket](ctx, client, "book", demoJourney, &mcp.RequestOptions{Progress: waiting})
+	return got, all, err
+}
+
+// cast finds out who takes part.
+func (c *demoCmd) cast(s *streams, w *demoWorld) (all *cast, err error) {
+	all = &cast{wire: &wireRecord{}}
+	if c.Intruder {
+		if all.bob, err = newIntruder(s.out, w); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case c.Auto:
+		if all.alice, err = newActor(s.out, w.site, all.bob); err != nil {
+			return nil, err
+		}
+		all.in = all.alice.interactor()
+	case c.Interact == "web":
+		all.in = web.New(&web.Options{Tell: tellPage(s.err)})
+	default:
+		all.keys = newKeyboard(s.in.(*os.File)) // Run has looked
+		all.in = terminal.New(all.keys, s.err)
+	}
+	if !c.Auto && all.bob != nil {
+		all.in.Open = all.bob.before(all.in.Open)
+	}
+	return all, nil
+}
+
+// check makes sure that the ticket is the one that was asked for.
+func check(got ticket, alice *actor) error {
 	switch {
 	case got.From != demoJourney.From || got.To != demoJourney.To || got.Number == "" || got.Fare == "":
 		return fmt.Errorf("the ticket is not for the journey: %+v", got)
-	case got.ConfirmedAt.IsZero():
-		return errors.New("there is a ticket although nobody confirmed the purchase at the page")
-	case host != nil && (got.Class != "first" || got.Place != "window" || !got.Quiet):
+	case got.ApprovedAt.IsZero():
+		return errors.New("there is a ticket although nobody approved the purchase at the page")
+	case alice != nil && (got.Class != "first" || got.Place != "window" || !got.Quiet):
 		return fmt.Errorf("the ticket is not for the seat that was chosen: %+v", got)
-	case host != nil && host.logins > 0 && got.Passenger != "alice":
-		return fmt.Errorf("the ticket is not for who logged in: %+v", got)
-	case host != nil:
-		return host.finished()
+	case alice != nil && got.Passenger != "alice@rail-ag.example":
+		return fmt.Errorf("the ticket is not for the account that was chosen: %+v", got)
+	case alice != nil:
+		return alice.finished()
 	}
 	return nil
 }
 
 func ticketText(t ticket) string {
-	quiet := ""
-	if t.Quiet {
-		quiet = ", quiet coach"
-	}
-	whose := ""
-	if t.Passenger != "" {
-		whose = " for " + t.Passenger
-	}
-	return consent.Line(fmt.Sprintf("Ticket %s%s: %s to %s, %s class, %s%s, %s, confirmed at %s", t.Number, whose, t.From, t.To, t.Class, t.Place, quiet,
-		t.Fare, t.ConfirmedAt.Local().Format("15:04:05")), 400)
+	return consent.Line(fmt.Sprintf("Ticket %s for %s: %s to %s, %s, %s, approved at %s", t.Number, t.Passenger, t.From, t.To,
+		seatText(seat{t.Class, t.Place, t.Quiet}), t.Fare, t.ApprovedAt.Local().Format("15:04:05")), 400)
 }
 
 func hostInfo() *mcp.Implementation { return &mcp.Implementation{Name: "parley", Version: version()} }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -20,9 +20,11 @@ import (
 	"github.com/seed38e7925c/parley/mcp"
 )
 
-// An actor plays the person of the demo, and writes down who says what to whom.
+// An actor plays Alice, the person of the demo, and writes down who says what to whom.
 type actor struct {
-	script *scripted.Script
+	script  *scripted.Script
+	visitor visitor
+	bob     *intruder // nil: nobody intrudes
 
 	mu            sync.Mutex
 	out           io.Writer
@@ -31,16 +33,26 @@ type actor struct {
 	pending       map[jsonrpc.ID]string // methods of requests under way
 }
 
-func newActor(out io.Writer) *actor {
+func newActor(out io.Writer, site func(*url.URL) string, bob *intruder) (*actor, error) {
 	script, err := scripted.New(
 		scripted.Answer{Tool: "book", Key: "seat", Kind: scripted.KindForm, Values: map[string]json.RawMessage{
 			"class": json.RawMessage(`"First class"`), "place": json.RawMessage(`"window"`), "quiet": json.RawMessage(`"yes"`)}},
-		scripted.Answer{Tool: "book", Key: "confirm", Kind: scripted.KindURL, Host: "127.0.0.1", Action: mcp.ActionAccept},
+		scripted.Answer{Tool: "book", Kind: scripted.KindURL, Host: "127.0.0.1", Action: mcp.ActionAccept, Repeat: true},
 	)
 	if err != nil {
-		panic(err) // the script above is wrong
+		return nil, err
 	}
-	return &actor{script: script, out: out, pending: map[jsonrpc.ID]string{}}
+	b, err := newBrowser()
+	if err != nil {
+		return nil, err
+	}
+	a := &actor{script: script, bob: bob, out: out, pending: map[jsonrpc.ID]string{}}
+	a.visitor = visitor{name: "Alice", browser: b, site: site, tell: func(format string, args ...any) { a.say("alice → page", format, args...) }}
+	if bob != nil {
+		b.stop = func(u *url.URL) bool { return strings.HasSuffix(u.Path, "/callback/rail") }
+		a.visitor.callback = bob.tryCallback
+	}
+	return a, nil
 }
 
 func (a *actor) say(who, format string, args ...any) {
@@ -54,7 +66,7 @@ func (a *actor) interactor() *mcp.Interactor {
 	answers := a.script.Interactor(&scripted.Options{Visit: a.visit})
 	return &mcp.Interactor{
 		Form: func(ctx context.Context, q *mcp.FormQuestion) (*mcp.ElicitResult, error) {
-			a.say("host → person", "%s (%s) asks because of %s %s: %s", q.Server.Name, q.Origin, q.Method, q.Name, q.Message)
+			a.say("host → alice", "%s (%s) asks because of %s %s: %s", q.Server.Name, q.Origin, q.Method, q.Name, q.Message)
 			for i := range q.Form.Fields {
 				fd := &q.Form.Fields[i]
 				var options []string
@@ -65,21 +77,21 @@ func (a *actor) interactor() *mcp.Interactor {
 			}
 			res, err := answers.Form(ctx, q)
 			if err == nil {
-				a.say("person → host", "%s %s", res.Action, res.Content)
+				a.say("alice → host", "%s %s", res.Action, res.Content)
 				a.count(&a.forms)
 			}
 			return res, err
 		},
 		Open: func(ctx context.Context, q *mcp.OpenQuestion) (*mcp.ElicitResult, error) {
 			r := consent.Review(q.URL, &consent.Options{Server: q.Origin})
-			a.say("host → person", "%s (%s) asks to open a page: %s", q.Server.Name, q.Origin, q.Message)
+			a.say("host → alice", "%s (%s) asks to open a page: %s", q.Server.Name, q.Origin, q.Message)
 			a.say("", "  %s  (site: %s)", r.Display, r.Domain)
 			for _, f := range r.Findings {
 				a.say("", "  %s", f)
 			}
 			res, err := answers.Open(ctx, q)
 			if err == nil {
-				a.say("person → host", "%s", res.Action)
+				a.say("alice → host", "%s", res.Action)
 			}
 			return res, err
 		},
@@ -92,49 +104,27 @@ func (a *actor) count(n *int) {
 	*n++
 }
 
-// visit does at the page what a person with a browser does: looks at it and presses the button.
-func (a *actor) visit(ctx context.Context, _ *mcp.OpenQuestion, page string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// codeForm is the code of a server on this computer, in the text of its question.
+var codeForm = regexp.MustCompile(`[0-9A-Z]{5}-[0-9A-Z]{5}`)
+
+// visit does at the page what a person with a browser does; an intruder gets the link, too.
+func (a *actor) visit(ctx context.Context, q *mcp.OpenQuestion, page string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	browser := &http.Client{}
-	defer browser.CloseIdleConnections()
-	get, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
-	if err != nil {
-		return err
+	if a.bob != nil {
+		if err := a.bob.tryLink(ctx, page); err != nil {
+			return err
+		}
 	}
-	a.say("person → page", "opens it")
-	if err := expect(browser, get, "Confirm and buy"); err != nil {
-		return err
+	a.visitor.code = codeForm.FindString(q.Message)
+	ends := []string{"Saved", "Connected", "Approved"}
+	if a.visits >= len(ends) {
+		return fmt.Errorf("there is a page more than %d", len(ends))
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, page, strings.NewReader(url.Values{"choice": {"confirm"}}.Encode()))
-	if err != nil {
-		return err
-	}
-	post.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	a.say("person → page", "presses \"Confirm and buy\"")
-	if err := expect(browser, post, "Thank you"); err != nil {
+	if err := a.visitor.walk(ctx, page, ends[a.visits]); err != nil {
 		return err
 	}
 	a.count(&a.visits)
-	return nil
-}
-
-// expect fetches a page and looks for a text on it.
-func expect(browser *http.Client, r *http.Request, text string) error {
-	res, err := browser.Do(r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	switch {
-	case err != nil:
-		return err
-	case res.StatusCode != http.StatusOK:
-		return fmt.Errorf("the page answers with status %s", res.Status)
-	case !strings.Contains(string(body), text):
-		return fmt.Errorf("the page does not say %q", text)
-	}
 	return nil
 }
 
@@ -145,8 +135,8 @@ func (a *actor) finished() error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.forms != 1 || a.visits != 1 || a.logins > 1 {
-		return fmt.Errorf("want one form, one page and at most one login, had %d, %d and %d", a.forms, a.visits, a.logins)
+	if a.forms != 1 || a.visits != 3 || a.logins > 1 {
+		return fmt.Errorf("want one form, three pages and at most one login, had %d, %d and %d", a.forms, a.visits, a.logins)
 	}
 	return nil
 }

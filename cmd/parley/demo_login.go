@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/cookiejar"
 	"strings"
 	"sync"
 	"time"
@@ -19,13 +18,9 @@ import (
 // demoScope is what the demo's server wants.
 const demoScope = "trips"
 
-// demoProvider starts the authorization server of the demo. With auto Alice signs in and agrees without a page.
-func demoProvider(auto bool) (*idp.Server, error) {
-	o := &idp.Options{Name: "Demo sign-in", Scopes: []string{demoScope}}
-	if auto {
-		o.Auto = idp.Auto{SignIn: "alice", Consent: idp.Approve}
-	}
-	return idp.Listen("127.0.0.1:0", o)
+// demoProvider starts the authorization server of the demo, where Alice and Bob have accounts.
+func demoProvider() (*idp.Server, error) {
+	return idp.Listen("127.0.0.1:0", &idp.Options{Name: "Demo sign-in", Scopes: []string{demoScope}})
 }
 
 // demoDial is the way to the demo's server, over HTTP, for somebody who can log in.
@@ -38,9 +33,9 @@ func demoDial(url string, login mcpauth.LoginFunc) (mcp.Transport, *mcpauth.Tran
 }
 
 // login is how the person of the demo logs in: the one at the terminal or the browser, or the one who is played.
-func (c *demoCmd) login(s *streams, in *mcp.Interactor, keys *keyboard, host *actor) mcpauth.LoginFunc {
-	if host != nil {
-		return mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: host.signIn})
+func (c *demoCmd) login(s *streams, in *mcp.Interactor, keys *keyboard, alice *actor) mcpauth.LoginFunc {
+	if alice != nil {
+		return mcpauth.Loopback(&mcpauth.LoopbackOptions{Open: alice.signIn})
 	}
 	p := &person{in: in, keys: keys, w: s.err, ui: newUI(s.err), dialog: new(sync.Mutex)}
 	return p.login("", 5*time.Minute)
@@ -48,28 +43,15 @@ func (c *demoCmd) login(s *streams, in *mcp.Interactor, keys *keyboard, host *ac
 
 // signIn does what a person with a browser does: follows the link, signs in and agrees. The browser brings the answer back.
 func (a *actor) signIn(ctx context.Context, r *mcpauth.LoginRequest) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	review := consent.Review(r.URL, &consent.Options{Server: r.Server})
 	a.say("server → host", "401: log in first, at %s", r.Issuer)
-	a.say("host → person", "%s asks you to log in at %s, for the scopes %s", r.Server, r.Issuer, strings.Join(r.Scopes, ", "))
-	page, _, _ := strings.Cut(review.Display.String(), "?")
-	a.say("", "  %s?…  (site: %s)", page, review.Domain)
+	a.say("host → alice", "%s asks you to log in at %s, for the scopes %s", r.Server, r.Issuer, strings.Join(r.Scopes, ", "))
 	if review.Refused {
 		return fmt.Errorf("the address of the login must not be opened: %v", review.Findings)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return err
-	}
-	browser := &http.Client{Jar: jar}
-	defer browser.CloseIdleConnections()
-	get, err := http.NewRequestWithContext(ctx, http.MethodGet, review.URL, nil)
-	if err != nil {
-		return err
-	}
-	a.say("person → page", "signs in as Alice and allows it")
-	if err := expect(browser, get, "The answer was received"); err != nil {
+	if err := a.visitor.walk(ctx, review.URL, "The answer was received"); err != nil {
 		return err
 	}
 	a.say("page → host", "a code, at %s; it is exchanged for a token", r.RedirectURI)

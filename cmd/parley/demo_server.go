@@ -3,210 +3,85 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
+	"path/filepath"
 	"time"
 
-	"github.com/seed38e7925c/parley/ask"
+	"github.com/seed38e7925c/parley/connect"
+	"github.com/seed38e7925c/parley/connect/sqlite"
 	"github.com/seed38e7925c/parley/mcp"
 	"github.com/seed38e7925c/parley/mcpauth"
 	"github.com/seed38e7925c/parley/mcphttp"
 	"github.com/seed38e7925c/parley/mcptest/idp"
 )
 
-// journey is what the demo's tool is called with.
-type journey struct {
-	From string `json:"from" jsonschema:"station of departure"`
-	To   string `json:"to" jsonschema:"station of arrival"`
-}
+// Names of the files of the demo's server.
+const (
+	demoStoreFile = "demo.db"
+	demoKeysFile  = "demo.keys"
+)
 
-// seat is the form that the demo's tool asks for.
-type seat struct {
-	Class string `json:"class" title:"Class" enum:"first=First class,second=Second class" default:"second"`
-	Place string `json:"place" title:"Window or aisle" enum:"window=At the window,aisle=On the aisle"`
-	Quiet bool   `json:"quiet,omitempty" title:"Quiet coach" jsonschema:"No calls, no loudspeakers."`
-}
+var quiet = slog.New(slog.DiscardHandler)
 
-// ticket is what the demo's tool returns.
-type ticket struct {
-	Number string `json:"number"`
-	// Passenger is who logged in, as the server knows it; empty where it demands no login.
-	Passenger string `json:"passenger,omitempty"`
-	From      string `json:"from"`
-	To        string `json:"to"`
-	Class     string `json:"class"`
-	Place     string `json:"place"`
-	Quiet     bool   `json:"quiet"`
-	Fare      string `json:"fare"`
-	// ConfirmedAt is when the person confirmed the purchase at the page, as the server has it.
-	ConfirmedAt time.Time `json:"confirmedAt"`
-}
-
-// offer is what stays the same however often the handler runs.
-type offer struct {
-	ID   string `json:"id"`
-	Fare string `json:"fare"`
-}
-
-// A desk sells tickets. It keeps the purchases that are being confirmed at its page.
-type desk struct {
-	base string // of the page, with a slash at its end
-
-	mu     sync.Mutex
-	orders map[string]*order
-}
-
-// An order is a purchase that a person confirms or refuses, once.
-type order struct {
-	Journey journey
-	Seat    seat
-	Fare    string
-
-	settled   chan struct{} // closed once it was confirmed or refused
-	confirmed time.Time     // zero when refused; guarded by desk.mu
-}
-
-var errRefused = errors.New("refused at the page")
-
-// book is the demo's tool: a form, a page, a ticket. It is written once for every revision.
-func (d *desk) book(ctx context.Context, call *mcp.Call, in journey) (ticket, error) {
-	s, err := ask.Form[seat](ctx, call, "seat", "Where would you like to sit between "+in.From+" and "+in.To+"?")
-	if err != nil {
-		return ticket{}, err
-	}
-	o, err := mcp.Once(ctx, call, "offer", func() (offer, error) { return d.offer(in, s), nil })
-	if err != nil {
-		return ticket{}, err
-	}
-	if err := ask.Open(ctx, call, "confirm", "Please confirm the purchase for "+o.Fare+" at our page.", d.base+"confirm/"+o.ID); err != nil {
-		return ticket{}, err
-	}
-	// That the client's person agreed to open the page means nothing yet. What counts is what was done there.
-	if err := call.Await(ctx, "confirmed", "waiting for the confirmation at the page", func(ctx context.Context) error { return d.wait(ctx, o.ID) }); err != nil {
-		if errors.Is(err, errRefused) {
-			return ticket{}, mcp.ToolErrorf("The purchase was refused at the page. Nothing was bought.")
-		}
-		return ticket{}, err
-	}
-	at := d.confirmedAt(o.ID)
-	return ticket{Number: "T-" + o.ID[:8], Passenger: passenger(call), From: in.From, To: in.To, Class: s.Class, Place: s.Place, Quiet: s.Quiet, Fare: o.Fare, ConfirmedAt: at}, nil
-}
-
-func passenger(call *mcp.Call) string {
-	if p := call.Principal(); p != nil {
-		return p.Subject
-	}
-	return ""
-}
-
-func (d *desk) offer(in journey, s seat) offer {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	o := offer{ID: hex.EncodeToString(id[:]), Fare: "€ 79.00"}
-	if s.Class == "first" {
-		o.Fare = "€ 129.00"
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.orders[o.ID] = &order{Journey: in, Seat: s, Fare: o.Fare, settled: make(chan struct{})}
-	return o
-}
-
-func (d *desk) order(id string) *order {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.orders[id]
-}
-
-// settle confirms or refuses an order. It reports false if that was done before.
-func (d *desk) settle(o *order, yes bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	select {
-	case <-o.settled:
-		return false
-	default:
-	}
-	if yes {
-		o.confirmed = time.Now().UTC().Truncate(time.Second)
-	}
-	close(o.settled)
-	return true
-}
-
-// wait waits until the order was confirmed.
-func (d *desk) wait(ctx context.Context, id string) error {
-	o := d.order(id)
-	if o == nil {
-		return mcp.ToolErrorf("The offer is gone. Please book again.")
-	}
-	select {
-	case <-o.settled:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if d.confirmedAt(id).IsZero() {
-		return errRefused
-	}
-	return nil
-}
-
-func (d *desk) confirmedAt(id string) time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if o := d.orders[id]; o != nil {
-		return o.confirmed
-	}
-	return time.Time{}
-}
-
-// A demoServer is the server of the demo: an MCP server, and the page of its desk. Over HTTP it demands a login.
+// A demoServer is the server of the demo over HTTP: an MCP server that demands a login, and its desk.
 type demoServer struct {
-	desk     *desk
-	provider *idp.Server // nil over standard input and output
-	mcp      *mcp.Server
-	url      string // of the MCP endpoint
+	url   string // of the MCP endpoint
+	pages string // of the desk
+	store *sqlite.Store
 
-	listener net.Listener
-	http     *http.Server
-	handler  *mcphttp.Handler
-	done     chan error
+	desk    *connect.Desk
+	mcp     *mcp.Server
+	http    *http.Server
+	handler *mcphttp.Handler
+	done    chan error
 }
 
-// startDemoServer serves on a free port of the loopback interface, to those who log in at a provider; nil demands no login. Close closes
-// the provider too.
-func startDemoServer(ctx context.Context, provider *idp.Server) (*demoServer, error) {
+// startDemoServer serves on a free port of the loopback interface, to those who log in at a provider. Its files are in dir.
+func startDemoServer(ctx context.Context, dir string, people *idp.Server, company *railAG) (_ *demoServer, err error) {
 	l, err := mcphttp.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	base := "http://" + l.Addr().String() + "/"
-	d := &demoServer{desk: &desk{base: base, orders: map[string]*order{}}, provider: provider, url: base + "mcp", listener: l, done: make(chan error, 1)}
-	quiet := slog.New(slog.DiscardHandler)
-	serverOptions := &mcp.ServerOptions{Title: "Travel desk", Logger: quiet, Ask: &mcp.AskOptions{Store: mcp.NewMemoryStore(0)}}
-	httpOptions := &mcphttp.Options{Logger: quiet}
-	mux := http.NewServeMux()
-	mount := func(h *mcphttp.Handler) { mcphttp.Mount(mux, "/mcp", h) }
-	if provider != nil {
-		guard, err := mcpauth.NewResource(d.url, mcpauth.JWT(provider.Issuer(), nil), &mcpauth.ResourceOptions{Name: "Travel desk", Scopes: []string{demoScope}, Logger: quiet})
+	d := &demoServer{url: base + "mcp", pages: base + "connect/", done: make(chan error, 1)}
+	defer func() {
 		if err != nil {
-			return nil, errors.Join(err, l.Close())
+			err = errors.Join(err, l.Close(), d.closeDesk())
 		}
-		serverOptions, httpOptions = guard.Protect(serverOptions), guard.HTTP(httpOptions)
-		mount = func(h *mcphttp.Handler) { guard.Mount(mux, h) }
+	}()
+	access, err := company.register(d.pages+"callback/rail", rand.Text())
+	if err != nil {
+		return nil, err
 	}
-	d.mcp = mcp.NewServer("travel", "1.4.0", serverOptions)
-	mcp.AddTool(d.mcp, &mcp.Tool{
-		Name: "book", Description: "Book a seat on a train.",
-		Asks: append(ask.Declare(ask.FormItem[seat]("seat", "")), &mcp.Question{Key: "confirm", Kind: mcp.AskURL}),
-	}, d.desk.book)
-	d.handler = mcphttp.NewHandler(d.mcp, httpOptions)
-	mount(d.handler)
-	mux.Handle("/", d.desk.pages(l.Addr().String()))
+	own := &idp.Client{ID: "travel-desk", Name: "Travel desk", Secret: rand.Text(), RedirectURIs: []string{d.pages + "signin/callback"}, Trusted: true}
+	if err := people.AddClient(own); err != nil {
+		return nil, err
+	}
+	guard, err := mcpauth.NewResource(d.url, mcpauth.JWT(people.Issuer(), nil), &mcpauth.ResourceOptions{Name: "Travel desk", Scopes: []string{demoScope}, Logger: quiet})
+	if err != nil {
+		return nil, err
+	}
+	if d.store, err = sqlite.Open(filepath.Join(dir, demoStoreFile)); err != nil {
+		return nil, err
+	}
+	keys := connect.KeysFromFile(filepath.Join(dir, demoKeysFile))
+	d.desk, err = connect.Open(ctx, &connect.Options{
+		ServerName: "Travel desk", BaseURL: d.pages, Store: d.store, Keys: keys, Logger: quiet,
+		Identity: connect.OIDC(people.Issuer(), own.ID, own.Secret, &connect.OIDCOptions{Resource: guard}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.mcp = mcp.NewServer("travel", "1.4.0", guard.Protect(&mcp.ServerOptions{
+		Title: "Travel desk", Logger: quiet, Ask: &mcp.AskOptions{Store: connect.StateStore(d.store, keys)},
+	}))
+	newTravelDesk(d.desk, access).addTo(d.mcp)
+	d.handler = mcphttp.NewHandler(d.mcp, guard.HTTP(&mcphttp.Options{Logger: quiet}))
+	mux := http.NewServeMux()
+	guard.Mount(mux, d.handler)
+	mux.Handle("/connect/", d.desk)
 	d.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() { d.done <- d.http.Serve(l) }() // Close waits for it
 	return d, nil
@@ -220,20 +95,50 @@ func (d *demoServer) Close() error {
 	if served := <-d.done; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}
-	if d.provider != nil {
-		d.provider.Close()
-	}
-	return err
+	return errors.Join(err, d.closeDesk())
 }
 
-// demoServerCmd is the server of the demo as a process of its own.
-type demoServerCmd struct{}
+func (d *demoServer) closeDesk() error {
+	var errs []error
+	if d.desk != nil {
+		errs = append(errs, d.desk.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	return errors.Join(errs...)
+}
 
-// Run serves over standard input and output. The page of the desk is served on the loopback interface.
-func (demoServerCmd) Run(ctx context.Context) error {
-	d, err := startDemoServer(ctx, nil) // whoever starts a process is who it serves
+// stored returns how many secrets and grants the server keeps, of anybody.
+func (d *demoServer) stored(ctx context.Context) (int, error) {
+	rows, err := d.store.Find(ctx, &connect.Query{Kind: "credential", Limit: 100})
+	return len(rows), err
+}
+
+// demoServerCmd is the server of the demo as a process of its own. Whoever starts a process is who it serves: it demands no login.
+type demoServerCmd struct {
+	Dir     string `required:"" hidden:"" env:"PARLEY_DEMO_DIR" help:"The folder of its files."`
+	Issuer  string `required:"" hidden:"" env:"PARLEY_DEMO_ISSUER" help:"Where people sign in at the railway company."`
+	API     string `required:"" hidden:"" name:"api" env:"PARLEY_DEMO_API" help:"The API of the railway company."`
+	KeyPage string `required:"" hidden:"" env:"PARLEY_DEMO_KEY_PAGE" help:"Where people find their API key."`
+}
+
+// Run serves over standard input and output. The pages of the desk are served on the loopback interface.
+func (c *demoServerCmd) Run(ctx context.Context) (err error) {
+	store, err := sqlite.Open(filepath.Join(c.Dir, demoStoreFile))
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.mcp.ServeStdio(ctx), d.Close())
+	defer func() { err = errors.Join(err, store.Close()) }()
+	keys := connect.KeysFromFile(filepath.Join(c.Dir, demoKeysFile))
+	desk, err := connect.OpenLocal(ctx, &connect.Options{ServerName: "Travel desk", Store: store, Keys: keys, Logger: quiet})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, desk.Close()) }()
+	srv := mcp.NewServer("travel", "1.4.0", &mcp.ServerOptions{
+		Title: "Travel desk", Logger: quiet, Ask: &mcp.AskOptions{Store: connect.StateStore(store, keys)},
+	})
+	newTravelDesk(desk, &railAccess{Issuer: c.Issuer, API: c.API, KeyPage: c.KeyPage}).addTo(srv)
+	return srv.ServeStdio(ctx)
 }

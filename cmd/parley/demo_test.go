@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,28 +18,30 @@ import (
 	"time"
 
 	"github.com/seed38e7925c/parley/interactor/scripted"
+	"github.com/seed38e7925c/parley/jsonrpc"
 	"github.com/seed38e7925c/parley/mcp"
-	"github.com/seed38e7925c/parley/mcpauth"
 )
 
 func TestDemoPlaysTheWholeFlow(t *testing.T) {
 	t.Parallel()
-	modern := []string{"revision 2026-07-28", "result input_required: questions \"seat\"", "with the answers to \"confirm\" and the sealed state"}
-	legacy := []string{"revision 2025-11-25", "request elicitation/create, form: Where would you like to sit", "request elicitation/create, url: Please confirm"}
+	modern := []string{"revision 2026-07-28", "result input_required: questions \"seat\"", "with the answers to \"connect/secret/stations\" and the sealed state"}
+	legacy := []string{"revision 2025-11-25", "request elicitation/create, form: Where would you like to sit", "request elicitation/create, url: Travel desk asks for your approval"}
 	both := append(append([]string{}, legacy...), modern...)
 	if !legacyBuilt {
 		legacy, both = nil, modern
 	}
+	bob := []string{"\"This request is not yours\"", "is as before: 0", "is as before: 2", "that is meant for alice's browser", "\"Opened by somebody else\""}
 	for name, tt := range map[string]struct {
 		args []string
 		want []string
 		not  string
 	}{
-		"auto":   {[]string{"demo", "--auto"}, both, ""},
-		"piped":  {[]string{"demo"}, both, ""}, // no terminal: auto
-		"modern": {[]string{"demo", "--auto", "--era", "modern"}, modern, "initialize"},
-		"legacy": {[]string{"demo", "--auto", "--era", "legacy"}, legacy, "input_required"},
-		"stdio":  {[]string{"demo", "--auto", "--stdio"}, append([]string{"over standard input and output"}, both...), "HTTP"},
+		"auto":     {[]string{"demo", "--auto"}, both, "bob"},
+		"piped":    {[]string{"demo"}, both, ""}, // no terminal: auto
+		"modern":   {[]string{"demo", "--auto", "--era", "modern"}, modern, "initialize"},
+		"legacy":   {[]string{"demo", "--auto", "--era", "legacy"}, legacy, "input_required"},
+		"stdio":    {[]string{"demo", "--auto", "--stdio"}, append([]string{"over standard input and output", "types the code that the host has shown"}, both...), "HTTP"},
+		"intruder": {[]string{"demo", "--auto", "--intruder"}, append(bob, both...), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,161 +51,215 @@ func TestDemoPlaysTheWholeFlow(t *testing.T) {
 			got := parley(t, "", tt.args...)
 			tt.want = slices.Clone(tt.want)
 			if name != "stdio" {
-				tt.want = append(tt.want, "401: log in first", "signs in as Alice", "for alice: Bern")
+				tt.want = append(tt.want, "401: log in first", "presses \"Continue as Alice\"")
 			}
-			got.want(t, exitOK, append(tt.want, "presses \"Confirm and buy\"", ": Bern to Wien, first class, window, quiet coach, € 129.00, confirmed at")...)
+			got.want(t, exitOK, append(tt.want, "\"Rail AG does not know this key\"", "\"Saved\"", "\"Connected\"", "presses \"Approve\"",
+				" for alice@rail-ag.example: Bern to Wien, First class, at the window, quiet coach, €", "The key never passed the client")...)
 			if tt.not != "" && strings.Contains(got.out, tt.not) {
 				t.Errorf("%q in %s", tt.not, got.out)
 			}
+			if strings.Contains(got.out+got.err, "rk_demo_") {
+				t.Error("the output has the key")
+			}
 		})
 	}
+	parley(t, "", "demo", "--stdio", "--intruder").want(t, exitUsage, "leave out --stdio")
 }
 
-// demoWorld is the demo's server with its provider, where Alice agrees.
-func demoWorld(t *testing.T) *demoServer {
+// newDemo starts the demo's world and connects its host to it, with somebody who answers the form and logs in as Alice.
+func newDemo(t *testing.T, era demoEra, open func(ctx context.Context, w *demoWorld, alice *actor, page string) error) (*demoWorld, *mcp.Client) {
 	t.Helper()
-	provider, err := demoProvider(true)
+	w, err := (&demoCmd{}).start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := startDemoServer(t.Context(), provider)
+	alice, err := newActor(t.Output(), w.site, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = d.Close() })
-	return d
+	in := alice.script.Interactor(&scripted.Options{Visit: func(ctx context.Context, _ *mcp.OpenQuestion, page string) error {
+		return open(ctx, w, alice, page)
+	}})
+	transport, hangUp, err := w.dial((&demoCmd{}).login(nil, nil, nil, alice))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := mcp.Connect(t.Context(), transport, &mcp.ClientOptions{Interactor: in, Revisions: era.revisions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(client.Close(), hangUp(), w.Close(), w.remove()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w, client
 }
 
-func (d *demoServer) dial(t *testing.T) mcp.Transport {
-	t.Helper()
-	transport, auth, err := demoDial(d.url, mcpauth.FollowRedirect(nil, "http://127.0.0.1:1/callback"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = auth.Close() })
-	return transport
-}
-
-// What the tool returns depends on the page, not on what the client says: threat of a client that accepts for its person.
-func TestDemoAcceptIsNotConfirmation(t *testing.T) {
+// What the tool returns depends on the pages, not on what the client says: threat of a client that accepts for its person.
+func TestDemoAcceptIsNotCompletion(t *testing.T) {
 	for _, era := range (&demoCmd{Era: "both"}).eras() {
 		t.Run(era.name, func(t *testing.T) {
-			d := demoWorld(t)
-			answers := []scripted.Answer{{Action: mcp.ActionAccept, Kind: scripted.KindURL}}
-			answers = append(answers, newActor(nil).script.Answers()[0])
-			page := ""
-			visit := make(chan func(context.Context) error, 1)
-			script, err := scripted.New(answers...)
-			if err != nil {
-				t.Fatal(err)
+			w, client := newDemo(t, era, func(context.Context, *demoWorld, *actor, string) error { return nil })
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			if got, err := mcp.CallTool[ticket](ctx, client, "book", demoJourney); err == nil {
+				t.Errorf("a ticket that nobody approved: %+v", got)
 			}
-			in := script.Interactor(&scripted.Options{Visit: func(ctx context.Context, _ *mcp.OpenQuestion, u string) error {
-				page = u
-				return (<-visit)(ctx)
-			}})
-			client, err := mcp.Connect(t.Context(), d.dial(t), &mcp.ClientOptions{Interactor: in, Revisions: era.revisions})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-
-			// Accepted, but nobody presses anything: no ticket.
-			visit <- func(context.Context) error { return nil }
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			got, err := mcp.CallTool[ticket](ctx, client, "book", demoJourney)
-			cancel()
-			if err == nil {
-				t.Errorf("a ticket that nobody confirmed: %+v", got)
-			}
-			if o := d.desk.order(page[strings.LastIndex(page, "/")+1:]); o == nil || !o.confirmed.IsZero() {
-				t.Errorf("the order is %+v", o)
+			if n, err := w.server.stored(t.Context()); n != 0 || err != nil {
+				t.Errorf("%d %v", n, err)
 			}
 		})
 	}
 }
 
-func TestDemoRefusedAtThePage(t *testing.T) {
-	d := demoWorld(t)
-	in := newActor(nil).script.Interactor(&scripted.Options{Visit: func(_ context.Context, _ *mcp.OpenQuestion, u string) error {
-		res, err := http.PostForm(u, url.Values{"choice": {"refuse"}})
-		if err == nil {
-			res.Body.Close()
+func TestDemoDeclinedAtThePage(t *testing.T) {
+	_, client := newDemo(t, (&demoCmd{}).eras()[0], func(ctx context.Context, _ *demoWorld, alice *actor, page string) error {
+		p, err := alice.visitor.browser.open(ctx, page)
+		for err == nil {
+			if _, ok := p.has("Save"); ok {
+				p, err = alice.visitor.browser.press(ctx, p, "Decline")
+				if err == nil && p.title != "Declined" {
+					err = errors.New(p.text)
+				}
+				return err
+			}
+			p, err = alice.visitor.step(ctx, p)
 		}
 		return err
-	}})
-	client, err := mcp.Connect(t.Context(), d.dial(t), &mcp.ClientOptions{Interactor: in})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if got, err := mcp.CallTool[ticket](t.Context(), client, "book", demoJourney); err == nil || !strings.Contains(err.Error(), "refused at the page") {
+	})
+	if got, err := mcp.CallTool[ticket](t.Context(), client, "book", demoJourney); err == nil || !strings.Contains(err.Error(), "declined") {
 		t.Errorf("%+v %v", got, err)
 	}
 }
 
-// The same at pages in the browser: form, consent, and the page of the server.
-func TestDemoInTheBrowser(t *testing.T) {
-	t.Setenv("BROWSER", "none")
-	pages := &pageReader{t: t, found: make(chan string, 8)}
-	code := make(chan int, 1)
-	go func() {
-		code <- run(t.Context(), []string{"demo", "--interact", "web"}, &streams{in: strings.NewReader(""), out: pages, err: pages})
-	}()
-	post := func(page string, v url.Values) string {
-		res, err := http.PostForm(page, v)
+// The story fails where it does not end as it is told.
+func TestDemoChecksItself(t *testing.T) {
+	w, err := (&demoCmd{Stdio: true}).start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(w.Close(), w.remove()) }()
+	out := &streams{out: t.Output()}
+	wire := &wireRecord{}
+	fails := func(what, text string) {
+		t.Helper()
+		if err := w.secretKept(out, wire); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	fails("no message", "were not recorded")
+	wire.see(toServer, &jsonrpc.Message{Method: "x", Params: json.RawMessage(`{}`)}, nil)
+	fails("no file", "has kept nothing")
+	file := filepath.Join(w.dir, demoStoreFile)
+	if err := os.WriteFile(file, []byte("…"+w.company.key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("in the store", "is in demo.db as it is")
+	wire.see(toHost, &jsonrpc.Message{Method: "x", Params: json.RawMessage(`{"key":"` + w.company.key + `"}`)}, nil)
+	fails("on the wire", "is in the messages")
+
+	good := ticket{Number: "1", Passenger: "alice@rail-ag.example", From: "Bern", To: "Wien", Class: "first", Place: "window", Quiet: true, Fare: "1", ApprovedAt: time.Now()}
+	if err := check(good, nil); err != nil {
+		t.Error(err)
+	}
+	for what, change := range map[string]func(*ticket){
+		"another journey": func(g *ticket) { g.To = "Praha" },
+		"no approval":     func(g *ticket) { g.ApprovedAt = time.Time{} },
+		"another seat":    func(g *ticket) { g.Quiet = false },
+		"another account": func(g *ticket) { g.Passenger = "bob@rail-ag.example" },
+		"no pages":        func(*ticket) {},
+	} {
+		alice, err := newActor(t.Output(), w.site, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer res.Body.Close()
-		body, _ := io.ReadAll(res.Body)
-		return string(body)
+		got := good
+		change(&got)
+		if check(got, alice) == nil {
+			t.Errorf("%s passes", what)
+		}
 	}
-	next := post(<-pages.found, url.Values{"choice": {"accept"}}) // the login
-	signInByForms(t, regexp.MustCompile(`http://[0-9.:]+/authorize[^"]+`).FindString(next))
-	post(<-pages.found, url.Values{"choice": {"accept"}, "f0": {"0"}, "f1": {"1"}, "f2": {"true"}})
-	next = post(<-pages.found, url.Values{"choice": {"accept"}})
-	confirm := regexp.MustCompile(`http://[0-9.:]+/confirm/[0-9a-f]+`).FindString(next)
-	post(confirm, url.Values{"choice": {"confirm"}})
-	if got := <-code; got != exitOK || !strings.Contains(pages.String(), "first class, aisle, quiet coach, € 129.00") {
+	if (&intruder{}).failed(t.Context(), nil) == nil {
+		t.Error("an intruder who did nothing passes")
+	}
+}
+
+// The same at pages in the browser: form, consent, and the pages of the server, with an intruder in between.
+func TestDemoInTheBrowser(t *testing.T) {
+	t.Setenv("BROWSER", "none")
+	pages := &pageReader{t: t, found: make(chan string, 20)}
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"demo", "--interact", "web", "--intruder"}, &streams{in: strings.NewReader(""), out: io.Discard, err: pages})
+	}()
+	alice := newVisitor(t)
+	post := func(v url.Values) string {
+		select {
+		case page := <-pages.found:
+			res, err := alice.browser.http.PostForm(page, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, _ := io.ReadAll(res.Body)
+			return string(body)
+		case got := <-code:
+			t.Fatalf("exit code %d\n%s", got, pages.String())
+		}
+		return ""
+	}
+	visit := func(address, end string) {
+		t.Helper()
+		next := html.UnescapeString(regexp.MustCompile(address).FindString(post(url.Values{"choice": {"accept"}})))
+		if err := alice.walk(t.Context(), next, end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const desk = `http://[0-9.:]+/connect/i/[0-9A-Za-z_-]+`
+	visit(`http://[0-9.:]+/authorize[^"]+`, "The answer was received")
+	visit(desk, "Saved")
+	post(url.Values{"choice": {"accept"}, "f0": {"0"}, "f1": {"1"}, "f2": {"true"}})
+	visit(desk, "Connected")
+	visit(desk, "Approved")
+	if got := <-code; got != exitOK {
 		t.Errorf("exit code %d\n%s", got, pages.String())
 	}
 }
 
-// signInByForms does at the provider's pages what a person does: continues as the first one, and allows it.
-func signInByForms(t *testing.T, page string) {
+// newVisitor is Alice, at a browser.
+func newVisitor(t *testing.T) *visitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
+	b, err := newBrowser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := c.Get(html.UnescapeString(page))
-	for range 3 {
+	return &visitor{name: "Alice", browser: b, site: (*url.URL).String, tell: t.Logf}
+}
+
+// The API key's page is for browsers that mean it.
+func TestDemoKeyPage(t *testing.T) {
+	company, err := startRailAG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer company.Close()
+	for host, want := range map[string]int{"": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, company.site.URL()+"/account/key", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(res.Body)
 		res.Body.Close()
-		text, _, found := strings.Cut(string(body), "</form>")
-		if !found {
-			if !strings.Contains(text, "The answer was received") {
-				t.Errorf("the login ended at %s", text)
-			}
-			return
+		if res.StatusCode != want || strings.Contains(string(body), company.key) != (want == http.StatusOK) {
+			t.Errorf("%q: %d %s", host, res.StatusCode, body)
 		}
-		values := url.Values{}
-		for _, m := range regexp.MustCompile(`(?:name="([^"]+)" value="([^"]*)")`).FindAllStringSubmatch(text, -1) {
-			if !values.Has(m[1]) { // of two buttons the first
-				values.Set(m[1], html.UnescapeString(m[2]))
-			}
-		}
-		to, err2 := res.Request.URL.Parse(html.UnescapeString(regexp.MustCompile(`action="([^"]+)"`).FindStringSubmatch(text)[1]))
-		if err2 != nil {
-			t.Fatal(err2)
-		}
-		res, err = c.PostForm(to.String(), values)
 	}
-	t.Error("the login does not end")
 }
 
 // A pageReader finds addresses in what is written to it.
@@ -227,55 +285,6 @@ func (p *pageReader) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.text.String()
-}
-
-func TestDemoPage(t *testing.T) {
-	d := &desk{base: "http://127.0.0.1:1/", orders: map[string]*order{}}
-	o := d.offer(journey{From: "<b>Bern", To: "Wien"}, seat{Class: "second", Place: "aisle"})
-	h := d.pages("127.0.0.1:1")
-	do := func(method, target, body string, header ...string) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:1"+target, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		for i := 0; i+1 < len(header); i += 2 {
-			if header[i] == "Host" {
-				r.Host = header[i+1]
-			}
-			r.Header.Set(header[i], header[i+1])
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w
-	}
-	path := "/confirm/" + o.ID
-	for _, tt := range []struct {
-		name, method, path, body string
-		header                   []string
-		status                   int
-		text                     string
-	}{
-		{"show", "GET", path, "", nil, 200, "&lt;b&gt;Bern"},
-		{"prefetch changes nothing", "HEAD", path, "", nil, 200, ""},
-		{"unknown", "GET", "/confirm/0", "", nil, 404, "does not belong"},
-		{"unknown post", "POST", "/confirm/0", "choice=confirm", nil, 404, "does not belong"},
-		{"rebinding", "GET", path, "", []string{"Host", "evil.example"}, 421, ""},
-		{"other origin", "POST", path, "choice=confirm", []string{"Sec-Fetch-Site", "cross-site"}, 403, ""},
-		{"no choice", "POST", path, "choice=x", nil, 400, "choose one"},
-		{"confirm", "POST", path, "choice=confirm", nil, 200, "Thank you"},
-		{"again", "POST", path, "choice=refuse", nil, 409, "before"},
-		{"after", "GET", path, "", nil, 200, "was settled"},
-		{"brings its style", "GET", path, "", nil, 200, "color-scheme"},
-	} {
-		w := do(tt.method, tt.path, tt.body, tt.header...)
-		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {
-			t.Errorf("%s: %d %s", tt.name, w.Code, w.Body)
-		}
-		if tt.status == 200 && !strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
-			t.Errorf("%s: no policy", tt.name)
-		}
-	}
-	if d.confirmedAt(o.ID).IsZero() {
-		t.Error("it was confirmed, and a second decision does not change that")
-	}
 }
 
 func TestVersionAndUsage(t *testing.T) {

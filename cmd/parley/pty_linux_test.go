@@ -1,31 +1,51 @@
 package main
 
 import (
-	"net/http"
-	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed38e7925c/parley/internal/ptytest"
 )
 
-// The main job, at a terminal: a form, a page, a ticket.
+// The main job, at a terminal: a login, a secret, a form, a grant, an approval, a ticket.
 func TestDemoAtATerminal(t *testing.T) {
 	t.Setenv("BROWSER", "none")
 	t.Setenv("NO_COLOR", "1")
-	for _, args := range [][]string{{"demo"}, {"demo", "--era", "legacy"}} {
-		if len(args) > 1 && !legacyBuilt {
+	for _, args := range [][]string{{"demo"}, {"demo", "--era", "legacy"}, {"demo", "--intruder"}} {
+		if slices.Contains(args, "legacy") && !legacyBuilt {
 			continue
 		}
 		p := ptytest.Open(t)
 		code := make(chan int, 1)
 		go func() { code <- run(t.Context(), args, &streams{in: p.TTY, out: p.TTY, err: p.TTY}) }()
+		alice := newVisitor(t)
+		visit := func(address *regexp.Regexp, end string) {
+			t.Helper()
+			found := address.FindAllStringSubmatch(p.Screen(), -1)
+			if len(found) == 0 {
+				t.Fatalf("no address:\n%s", p.Screen())
+			}
+			if err := alice.walk(t.Context(), found[len(found)-1][1], end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		page := func(end string) {
+			t.Helper()
+			p.Expect("Open this page?")
+			p.Type("y\n")
+			p.Expect("Open this address yourself:")
+			p.Expect("/connect/i/")
+			p.Expect("\r\n")
+			visit(pageURL, end)
+		}
 		p.Expect("demands that you log in")
 		p.Expect("Open this page?")
 		p.Type("y\n")
 		p.Expect("c = give up")
-		signInByForms(t, shown(t, p))
+		visit(loginURL, "The answer was received")
+		page("Saved")
 		p.Expect("asks you 3 things")
 		p.Expect("1 of 3 › ")
 		p.Type("\n")
@@ -35,23 +55,17 @@ func TestDemoAtATerminal(t *testing.T) {
 		p.Type("no\n")
 		p.Expect("c = cancel › ")
 		p.Type("s\n")
-		p.Expect("Open this page?")
-		p.Type("y\n")
-		p.Expect("Open this address yourself:")
-		text := p.Expect("/confirm/")
-		base := strings.TrimSpace(text)
-		id := regexp.MustCompile(`^[0-9a-f]+`).FindString(p.Expect("\r\n"))
-		res, err := http.PostForm(base+"/confirm/"+id, url.Values{"choice": {"confirm"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		p.Expect("Ticket T-" + id[:8] + " for alice: Bern to Wien, second class, window, € 79.00,")
+		page("Connected")
+		page("Approved")
+		p.Expect("for alice@rail-ag.example: Bern to Wien, Second class, at the")
+		p.Expect("never passed the client")
 		if got := <-code; got != exitOK {
 			t.Errorf("exit code %d\n%s", got, p.Screen())
 		}
 	}
 }
+
+var pageURL = regexp.MustCompile(`(http://127\.0\.0\.1:[0-9]+/connect/i/[0-9A-Za-z_-]+)\r\n`)
 
 func TestCallAtATerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
