@@ -94,6 +94,9 @@ func (c *demoCmd) once(ctx context.Context, s *streams, era demoEra) (err error)
 	if err := errors.Join(check(got, cast.alice), cast.bob.failed(ctx, cast.alice)); err != nil {
 		return err
 	}
+	if w.server != nil && !c.Auto {
+		w.server.settle(ctx)
+	}
 	closed = true
 	if err := w.Close(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed38e7925c/parley/connect"
@@ -30,6 +31,7 @@ type demoServer struct {
 	url   string // of the MCP endpoint
 	pages string // of the desk
 	store *sqlite.Store
+	last  atomic.Int64 // when a page was last answered, in nanoseconds of Unix time
 
 	desk    *connect.Desk
 	mcp     *mcp.Server
@@ -81,10 +83,30 @@ func startDemoServer(ctx context.Context, dir string, people *idp.Server, compan
 	d.handler = mcphttp.NewHandler(d.mcp, guard.HTTP(&mcphttp.Options{Logger: quiet}))
 	mux := http.NewServeMux()
 	guard.Mount(mux, d.handler)
-	mux.Handle("/connect/", d.desk)
+	mux.HandleFunc("/connect/", func(w http.ResponseWriter, r *http.Request) {
+		defer func() { d.last.Store(time.Now().UnixNano()) }()
+		d.desk.ServeHTTP(w, r)
+	})
 	d.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() { d.done <- d.http.Serve(l) }() // Close waits for it
 	return d, nil
+}
+
+// settle waits until the browser has what it was sent to: the tool is done at the very moment that the person approves.
+func (d *demoServer) settle(ctx context.Context) {
+	const calm, patience = 500 * time.Millisecond, 3 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		left := calm - time.Since(time.Unix(0, d.last.Load()))
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(left):
+		}
+	}
 }
 
 // Close ends the server and waits until it has ended.
