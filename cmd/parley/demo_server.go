@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -139,14 +140,34 @@ func (d *demoServer) stored(ctx context.Context) (int, error) {
 
 // demoServerCmd is the server of the demo as a process of its own. Whoever starts a process is who it serves: it demands no login.
 type demoServerCmd struct {
-	Dir     string `required:"" hidden:"" env:"PARLEY_DEMO_DIR" help:"The folder of its files."`
-	Issuer  string `required:"" hidden:"" env:"PARLEY_DEMO_ISSUER" help:"Where people sign in at the railway company."`
-	API     string `required:"" hidden:"" name:"api" env:"PARLEY_DEMO_API" help:"The API of the railway company."`
-	KeyPage string `required:"" hidden:"" env:"PARLEY_DEMO_KEY_PAGE" help:"Where people find their API key."`
+	Dir     string `hidden:"" env:"PARLEY_DEMO_DIR" help:"The folder of its files; a temporary one if empty."`
+	Issuer  string `hidden:"" env:"PARLEY_DEMO_ISSUER" help:"Where people sign in at the railway company. If empty, the company is started, too."`
+	API     string `hidden:"" name:"api" env:"PARLEY_DEMO_API" help:"The API of the railway company."`
+	KeyPage string `hidden:"" env:"PARLEY_DEMO_KEY_PAGE" help:"Where people find their API key."`
 }
+
+// localRedirect is where a company sends people back to a server on standard input and output: any port, see connect.OpenLocal.
+const localRedirect = "http://127.0.0.1/callback/rail"
 
 // Run serves over standard input and output. The pages of the desk are served on the loopback interface.
 func (c *demoServerCmd) Run(ctx context.Context) (err error) {
+	access := &railAccess{Issuer: c.Issuer, API: c.API, KeyPage: c.KeyPage}
+	if c.Issuer == "" {
+		company, err := startRailAG()
+		if err != nil {
+			return err
+		}
+		defer company.Close()
+		if access, err = company.register(localRedirect, ""); err != nil {
+			return err
+		}
+	}
+	if c.Dir == "" {
+		if c.Dir, err = os.MkdirTemp("", "parley-demo-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(c.Dir)) }()
+	}
 	store, err := sqlite.Open(filepath.Join(c.Dir, demoStoreFile))
 	if err != nil {
 		return err
@@ -161,6 +182,6 @@ func (c *demoServerCmd) Run(ctx context.Context) (err error) {
 	srv := mcp.NewServer("travel", "1.4.0", &mcp.ServerOptions{
 		Title: "Travel desk", Logger: quiet, Ask: &mcp.AskOptions{Store: connect.StateStore(store, keys)},
 	})
-	newTravelDesk(desk, &railAccess{Issuer: c.Issuer, API: c.API, KeyPage: c.KeyPage}).addTo(srv)
+	newTravelDesk(desk, access).addTo(srv)
 	return srv.ServeStdio(ctx)
 }

@@ -49,7 +49,7 @@ func (c *demoCmd) start(ctx context.Context) (_ *demoWorld, err error) {
 		return nil, err
 	}
 	if c.Stdio {
-		w.child, err = w.company.register("http://127.0.0.1/callback/rail", "") // any port: see connect.OpenLocal
+		w.child, err = w.company.register(localRedirect, "")
 		return w, err
 	}
 	if w.people, err = demoProvider(); err != nil {
