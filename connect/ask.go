@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -191,13 +193,13 @@ func minutesLeft(in *interaction) string {
 	return fmt.Sprintf("open for %d minutes", max(1, int(time.Until(in.data.Deadline).Round(time.Minute)/time.Minute)))
 }
 
-// A flight is one asking of one run of a handler.
+// A flight is one asking of one run of a handler. It does not keep the call.
 type flight struct {
-	call *mcp.Call
+	call weak.Pointer[mcp.Call]
 	key  string
 }
 
-// flights are those under way.
+// flights are those under way, and those whose question is on its way to the person: a run asks it once.
 type flights struct {
 	mu    sync.Mutex
 	going map[flight]*landing
@@ -209,10 +211,11 @@ type landing struct {
 	err  error
 }
 
-// do runs fn, once for all who ask for the same at the same time.
-func (f *flights) do(ctx context.Context, key flight, fn func() (*interaction, error)) (*interaction, error) {
+// do runs fn, once for all parts of a handler that ask for the same.
+func (f *flights) do(ctx context.Context, call *mcp.Call, key string, fn func() (*interaction, error)) (*interaction, error) {
+	name := flight{weak.Make(call), key}
 	f.mu.Lock()
-	if l := f.going[key]; l != nil {
+	if l := f.going[name]; l != nil {
 		f.mu.Unlock()
 		select {
 		case <-l.done:
@@ -225,14 +228,22 @@ func (f *flights) do(ctx context.Context, key flight, fn func() (*interaction, e
 		f.going = make(map[flight]*landing)
 	}
 	l := &landing{done: make(chan struct{}), err: errors.New("connect: the handler that asked has panicked")}
-	f.going[key] = l
+	f.going[name] = l
 	f.mu.Unlock()
 	defer func() {
-		f.mu.Lock()
-		delete(f.going, key)
-		f.mu.Unlock()
+		if errors.Is(l.err, mcp.ErrInputRequired) {
+			runtime.AddCleanup(call, f.forget, name) // the run ends with it
+		} else {
+			f.forget(name)
+		}
 		close(l.done)
 	}()
 	l.in, l.err = fn()
 	return l.in, l.err
+}
+
+func (f *flights) forget(name flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.going, name)
 }

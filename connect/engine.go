@@ -58,7 +58,7 @@ func (d *Desk) caller(call *mcp.Call) (*caller, error) {
 // obtain has the person asked, and returns the interaction once it has got what was wanted: completed, or approved and beyond. Otherwise
 // the error is for the handler to return. Those who want the same in one run of a handler share one asking.
 func (d *Desk) obtain(ctx context.Context, call *mcp.Call, w *want) (*interaction, error) {
-	return d.flights.do(ctx, flight{call, w.flowKey()}, func() (*interaction, error) { return d.obtainOne(ctx, call, w) })
+	return d.flights.do(ctx, call, w.flowKey(), func() (*interaction, error) { return d.obtainOne(ctx, call, w) })
 }
 
 func (d *Desk) obtainOne(ctx context.Context, call *mcp.Call, w *want) (*interaction, error) {
