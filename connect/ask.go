@@ -26,9 +26,9 @@ func (d *Desk) ask(ctx context.Context, call *mcp.Call, w *want, in *interaction
 	elicitation := randomID()
 	switch err := d.send(ctx, call, w, in, elicitation); {
 	case errors.Is(err, mcp.ErrDeclined):
-		return d.refuse(ctx, in.ID, "", err)
+		return d.refuse(ctx, w, in.ID, "", err)
 	case errors.Is(err, mcp.ErrCanceled):
-		return d.refuse(ctx, in.ID, reasonDismissed, err)
+		return d.refuse(ctx, w, in.ID, reasonDismissed, err)
 	case errors.Is(err, mcp.ErrInputRequired):
 		d.tellLater(call, in, elicitation)
 		return nil, err
@@ -100,7 +100,7 @@ func (d *Desk) tellLater(call *mcp.Call, in *interaction, elicitation string) {
 }
 
 // refuse ends an interaction because the person does not want it, unless they have finished it before: only what is stored counts.
-func (d *Desk) refuse(ctx context.Context, id, reason string, cause error) (*interaction, error) {
+func (d *Desk) refuse(ctx context.Context, w *want, id, reason string, cause error) (*interaction, error) {
 	ctx, cancel := d.commit(ctx)
 	defer cancel()
 	in, err := d.step(ctx, id, func(in *interaction) error {
@@ -116,7 +116,7 @@ func (d *Desk) refuse(ctx context.Context, id, reason string, cause error) (*int
 	if in.row.Status == statusDeclined || in.row.Status == statusExpired {
 		return nil, cause
 	}
-	if over, err := d.outcome(ctx, in); !over || err != nil {
+	if over, err := d.outcome(ctx, w, in); !over || err != nil {
 		return nil, errors.Join(cause, err)
 	}
 	return in, nil
@@ -138,7 +138,7 @@ func (d *Desk) await(ctx context.Context, call *mcp.Call, w *want, in *interacti
 			return err
 		}
 		found = now
-		_, err = d.outcome(ctx, now)
+		_, err = d.outcome(ctx, w, now)
 		return err
 	})
 	if err != nil {

@@ -15,15 +15,23 @@ import (
 	"time"
 
 	"github.com/seed38e7925c/parley/connect"
+	"github.com/seed38e7925c/parley/connect/postgres"
 	"github.com/seed38e7925c/parley/connect/storetest"
+	"github.com/seed38e7925c/parley/internal/pgtest"
 	"github.com/seed38e7925c/parley/mcp"
 )
 
 // small is a desk without a server around it.
 func small(tb testing.TB, store connect.Store) (*connect.Desk, *connect.SecretSource) {
 	tb.Helper()
+	return smallWith(tb, store, connect.KeysFromFile(filepath.Join(tb.TempDir(), "keys")))
+}
+
+// smallWith is small with the keys of other replicas.
+func smallWith(tb testing.TB, store connect.Store, keys *connect.Keys) (*connect.Desk, *connect.SecretSource) {
+	tb.Helper()
 	desk, err := connect.Open(tb.Context(), &connect.Options{
-		ServerName: "Bench", BaseURL: "https://bench.test/connect/", Store: store, Keys: connect.KeysFromFile(filepath.Join(tb.TempDir(), "keys")),
+		ServerName: "Bench", BaseURL: "https://bench.test/connect/", Store: store, Keys: keys,
 		Identity: connect.CookieIdentity{}, MaxOpenPerPerson: 10_000, MaxOpenPerTool: 10_000, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -198,4 +206,68 @@ func (s *stampStore) completed() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at
+}
+
+// TestWakeUpElsewhere measures, on PostgreSQL, how long it takes from the update that completes an interaction at one replica until the call
+// that waits at another goes on, against the bare round: a row that one connection inserts until another is told. The bound of the design
+// is three times as long.
+func TestWakeUpElsewhere(t *testing.T) {
+	const tries = 100
+	dsn := pgtest.Start(t).Database(t)
+	open := func() connect.Store {
+		s, err := postgres.Open(t.Context(), dsn)
+		return closing(t, s, err)
+	}
+	told := make(chan string, 1000)
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	listener := open()
+	watching.Go(func() {
+		_ = listener.Watch(ctx, func(_, id string) { told <- id })
+	})
+	get(t, told) // it listens
+	writer := open()
+	bare := make([]time.Duration, tries)
+	for i := range bare {
+		id := fmt.Sprint("row", i)
+		begun := time.Now()
+		if _, err := writer.Insert(t.Context(), &connect.Row{Kind: "bare", ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		for get(t, told) != id {
+		}
+		bare[i] = time.Since(begun)
+	}
+	stop()
+	watching.Wait()
+
+	keys := connect.KeysFromFile(filepath.Join(t.TempDir(), "keys"))
+	here, key := smallWith(t, open(), keys)
+	store := &stampStore{Store: open()}
+	there, _ := smallWith(t, store, keys)
+	ours := make([]time.Duration, tries)
+	woke := make(chan time.Time, 1)
+	for i := range ours {
+		subject := fmt.Sprint("q", i)
+		links := make(chan string, 1)
+		watching.Go(func() {
+			if _, err := key.Get(t.Context(), scripted(subject, func(url string) { links <- url })); err != nil {
+				t.Error(err)
+			}
+			woke <- time.Now()
+		})
+		link := get(t, links)
+		eventually(t, "the call waits", func() bool { return here.Waiting() == 1 })
+		if err := answer(there, subject, link, "mk_1"); err != nil {
+			t.Fatal(err)
+		}
+		ours[i] = get(t, woke).Sub(store.completed())
+	}
+	watching.Wait()
+	slices.Sort(bare)
+	slices.Sort(ours)
+	t.Logf("bare round: p50 %v, p99 %v; from completion to the call: p50 %v, p99 %v", bare[tries/2], bare[tries*99/100], ours[tries/2], ours[tries*99/100])
+	if ours[tries/2] > slack*10*bare[tries/2]+20*time.Millisecond {
+		t.Errorf("%v is far more than three times %v", ours[tries/2], bare[tries/2])
+	}
 }

@@ -23,6 +23,7 @@ type want struct {
 	perFlow bool     // the same want of two calls is two wants
 	variant string   // tells apart what one call may want in several ways
 	nth     int      // how often the call has wanted it before
+	direct  bool     // what the interaction has brought is taken from it, and need not be where it belongs before
 	part    any      // the kind's own data
 }
 
@@ -76,7 +77,7 @@ func (d *Desk) obtainOne(ctx context.Context, call *mcp.Call, w *want) (*interac
 	if in.row.Owner != who.owner || in.data.ClientID != who.clientID {
 		return nil, fmt.Errorf("connect: interaction %s belongs to another caller", in.ID)
 	}
-	if over, err := d.outcome(ctx, in); over {
+	if over, err := d.outcome(ctx, w, in); over {
 		return in, err
 	}
 	return d.ask(ctx, call, w, in)
@@ -279,7 +280,7 @@ func (d *Desk) checkCaps(ctx context.Context, call *mcp.Call, who *caller) error
 }
 
 // outcome reports whether an interaction needs the person no longer, and what that means for the handler.
-func (d *Desk) outcome(ctx context.Context, in *interaction) (over bool, err error) {
+func (d *Desk) outcome(ctx context.Context, w *want, in *interaction) (over bool, err error) {
 	switch in.row.Status {
 	case statusCreated, statusOpened:
 		if !in.overdue(time.Now()) {
@@ -301,9 +302,21 @@ func (d *Desk) outcome(ctx context.Context, in *interaction) (over bool, err err
 			return true, told(ErrFailed, "%s: it did not work, for a reason that the person has seen on the page; call again to try again", in.title(d))
 		}
 	case statusCompleted:
+		if w.direct {
+			return true, nil
+		}
 		return true, d.settle(ctx, in)
 	}
 	return true, nil
+}
+
+// settleLater is settle for somebody who need not wait for it.
+func (d *Desk) settleLater(in *interaction) {
+	d.spawn(func() {
+		if err := d.settle(context.Background(), in); err != nil {
+			d.log.Warn("connect: what a person has brought is kept with its interaction; the next call puts it where it belongs", "error", err)
+		}
+	})
 }
 
 // title is what the interaction is about, for the words of errors.

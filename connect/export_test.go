@@ -24,7 +24,7 @@ type cookieIdentity struct {
 	o    CookieIdentity
 }
 
-// TestCookie holds the subject, a colon and the name of the session.
+// TestCookie holds the subject, the name of the session and, where there is one, the tenant, with colons between them.
 const TestCookie = "who"
 
 // TestIssuer is the issuer of everybody.
@@ -41,7 +41,11 @@ func (c *cookieIdentity) who(r *http.Request, _ *interaction) (*visitor, error) 
 		return nil, nil
 	}
 	subject, session, _ := strings.Cut(cookie.Value, ":")
-	return &visitor{Person: Person{Tenant: c.o.Tenant, Issuer: TestIssuer, Subject: subject}, session: session}, nil
+	session, tenant, named := strings.Cut(session, ":")
+	if !named {
+		tenant = c.o.Tenant
+	}
+	return &visitor{Person: Person{Tenant: tenant, Issuer: TestIssuer, Subject: subject}, session: session}, nil
 }
 
 func (c *cookieIdentity) signIn(w http.ResponseWriter, _ *http.Request, _ *interaction, back string) {

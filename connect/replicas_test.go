@@ -58,6 +58,28 @@ func playReplicas(t *testing.T, o *worldOptions) {
 	}
 }
 
+// TestPageOfAnotherReplica: a call is held at one replica and its page is answered at another, over each store.
+func TestPageOfAnotherReplica(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) connect.Store) {
+		w := newWorld(t, &worldOptions{store: open(t), replicas: 2, wrap: func(int, connect.Store) connect.Store { return open(t) }})
+		w.route = apart
+		for i, rev := range revisionsWithPages() {
+			person, pages := links()
+			subject := fmt.Sprint("p", i)
+			c := w.client(subject+"/desktop", rev, person)
+			for tool, args := range map[string]any{"geocode": where{"Bern"}, "pay": pay{1}} {
+				done := call(t, c, tool, args)
+				link := get(t, pages)
+				eventually(t, "the call is held", func() bool { return w.replicas[0].desk.Waiting() == 1 })
+				w.browser(subject).fill(link, "submit", "f-value", "mk_1")
+				if o := get(t, done); o.err != nil {
+					t.Errorf("%v, %s: %v", rev, tool, o.err)
+				}
+			}
+		}
+	})
+}
+
 // TestRevocationReachesEveryReplica: a secret that is removed at one replica is not used by another a second later, even where the store
 // tells nobody.
 func TestRevocationReachesEveryReplica(t *testing.T) {

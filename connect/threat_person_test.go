@@ -161,3 +161,51 @@ func TestThreat06GuessedIDs(t *testing.T) {
 		t.Errorf("another client got the same interaction: %v", err)
 	}
 }
+
+// TestThreat23TenantsOfOneDesk: who has the same name in two tenants is two people: neither finds, finishes or uses what is the other's.
+func TestThreat23TenantsOfOneDesk(t *testing.T) {
+	w := newWorld(t, &worldOptions{desk: func(o *connect.Options) {
+		o.Tenant = func(p *mcp.Principal) string { return p.ClientID }
+	}})
+	in := func(tenant string) *browser {
+		b := w.browser("")
+		b.http.Jar.SetCookies(b.base, []*http.Cookie{{Name: connect.TestCookie, Value: "alice:s:" + tenant, Path: "/"}})
+		return b
+	}
+	first, second := w.begin("alice/a"), w.begin("alice/b")
+	for i := range first {
+		if p := in("b").open(first[i].link); p.status != http.StatusForbidden {
+			t.Errorf("%s: status %d", first[i].tool, p.status)
+		}
+		if p := w.browser("alice").open(first[i].link); p.status != http.StatusForbidden {
+			t.Errorf("%s, without a tenant: status %d", first[i].tool, p.status)
+		}
+		in("a").fill(first[i].link, "submit", first[i].form...)
+		if o := get(t, first[i].done); o.err != nil {
+			t.Error(o.err)
+		}
+		w.pending(second[i])
+	}
+	if p := in("b").open(w.url + "/connect/"); strings.Contains(p.body, "Maps API key") {
+		t.Error("one tenant sees what is the other's")
+	}
+	for _, b := range second {
+		in("b").fill(b.link, "submit", b.form...)
+		if o := get(t, b.done); o.err != nil {
+			t.Error(o.err)
+		}
+	}
+	if n := len(w.rows(connect.RowCredential)); n != 2 {
+		t.Errorf("%d credentials", n)
+	}
+}
+
+// pending makes sure that an interaction is open.
+func (w *world) pending(b *begun) {
+	w.t.Helper()
+	for _, row := range w.rows(connect.RowInteraction) {
+		if strings.HasSuffix(b.link, row.ID) && row.Status != "created" {
+			w.t.Errorf("%s: the interaction is %s", b.tool, row.Status)
+		}
+	}
+}
