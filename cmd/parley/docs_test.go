@@ -23,8 +23,8 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, node := range parser.Model.Leaves(true) {
-		if !strings.Contains(page, "`parley "+node.Name) {
-			t.Errorf("no command %s", node.Name)
+		if !strings.Contains(page, "`"+node.FullPath()) {
+			t.Errorf("no command %s", node.FullPath())
 		}
 		for _, flag := range node.Flags {
 			if !strings.Contains(page, "--"+flag.Name) {

@@ -38,6 +38,8 @@ type commands struct {
 	Login      loginCmd      `cmd:"" help:"Log in at a server, before it demands that."`
 	Logout     logoutCmd     `cmd:"" help:"End a login, or all of them: here, and at the authorization server."`
 	Whoami     whoamiCmd     `cmd:"" help:"Say who is logged in at a server, and what the server demands; without a server, list all logins."`
+	Vault      vaultCmd      `cmd:"" help:"For operators: what a server keeps for people, and its keys."`
+	Connect    connectCmd    `cmd:"" help:"For operators: housekeeping of a server's pages."`
 	Version    versionCmd    `cmd:"" help:"Print the version of this program and the revisions of the protocol that it speaks."`
 	DemoServer demoServerCmd `cmd:"" hidden:"" name:"demo-server" help:"The server of the demo, over standard input and output."`
 }
