@@ -276,12 +276,16 @@ func (g *Grant) Forget(ctx context.Context, call *mcp.Call, used *Token) error {
 	if err != nil {
 		return err
 	}
-	c, err := g.desk.loadCredential(ctx, who.owner, kindGrant, g.spec.Name, true)
+	return g.forget(ctx, who.owner, used.Access.Reveal())
+}
+
+func (g *Grant) forget(ctx context.Context, owner, access string) error {
+	c, err := g.desk.loadCredential(ctx, owner, kindGrant, g.spec.Name, true)
 	if err != nil || c == nil {
 		return err
 	}
 	_, err = g.change(ctx, c.ID, func(c *credential, v *grantValue) bool {
-		if v.Access == "" || v.Access != used.Access.Reveal() {
+		if v.Access == "" || v.Access != access {
 			return false
 		}
 		if v.Refresh == "" || v.Renewed && time.Since(v.Obtained) < time.Minute {

@@ -79,3 +79,17 @@ func (g *Grant) Remove(ctx context.Context, p Person) error {
 
 // Move has the provider's tokens come from elsewhere, as a changed configuration would.
 func (g *Grant) Move(tokenURL string) { g.spec.TokenURL = tokenURL }
+
+// ForgetOf is Forget for a person.
+func (g *Grant) ForgetOf(ctx context.Context, p Person, access string) error {
+	return g.forget(ctx, p.owner(), access)
+}
+
+// Discover reads the provider's metadata, and returns who they say it is.
+func (g *Grant) Discover(ctx context.Context) (issuer string, err error) {
+	e, err := g.party.endpoints(ctx)
+	if err != nil {
+		return "", err
+	}
+	return e.Issuer, nil
+}

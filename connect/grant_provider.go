@@ -143,7 +143,7 @@ func (p *party) endpoints(ctx context.Context) (*endpoints, error) {
 	defer p.mu.Unlock()
 	if p.keys == nil || p.known.JWKS != e.JWKS {
 		p.keys = oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), &http.Client{
-			Transport: p.http.Transport, CheckRedirect: p.http.CheckRedirect, Timeout: p.spec.Timeout,
+			Transport: bounded{p.http}, CheckRedirect: p.http.CheckRedirect, Timeout: p.spec.Timeout,
 		}), e.JWKS)
 	}
 	p.known, p.fetched = e, time.Now()
@@ -159,7 +159,9 @@ func (p *party) discover(ctx context.Context) (*endpoints, error) {
 			return nil, err
 		}
 	}
-	e.Issuer = p.spec.Issuer
+	if e.Issuer == "" {
+		e.Issuer = p.spec.Issuer // otherwise as the metadata spell it: with or without a slash at the end
+	}
 	for named, to := range map[string]*string{
 		p.spec.AuthURL: &e.Authorize, p.spec.TokenURL: &e.Token, p.spec.RevokeURL: &e.Revoke, p.spec.UserInfoURL: &e.UserInfo,
 	} {
@@ -271,6 +273,21 @@ func (p *party) send(ctx context.Context, req *http.Request) (*providerReply, er
 		return nil, fmt.Errorf("the answer is longer than %d bytes", maxDocument)
 	}
 	return &providerReply{resp.StatusCode, resp.Header, body}, nil
+}
+
+// bounded is the provider's transport for a library that reads whatever is sent.
+type bounded struct{ client *http.Client }
+
+// RoundTrip implements [http.RoundTripper].
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.client.Transport.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxDocument), resp.Body}
+	}
+	return resp, err
 }
 
 // verifier reads ID tokens of the provider; nil where it has none.
