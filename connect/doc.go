@@ -23,10 +23,13 @@
 //   - engine.go, ask.go, hub.go: finding or opening an interaction, sending the person there, waiting
 //   - interaction.go, person.go: the row, its statuses and steps; who
 //   - kind.go, kind_secret.go, kind_approval.go, kind_page.go: what can be asked for
+//   - grant.go, grant_callback.go, grant_provider.go: access at another company; the way there and back; how it is reached
+//   - grant_exchange.go, grant_renew.go: tokens, and their renewal
 //   - credential.go: what is kept for a person
 //   - identity*.go, session.go: who is at a browser, and who is behind a call
 //   - http*.go, internal/pages: the pages
 //   - store.go, state_store.go, sqlite, postgres, storetest: where rows are kept
 //   - keys.go, secret.go, internal/vault: sealing
+//   - vault.go: what an operator does with what is kept
 //   - audit.go: what happened
 package connect

@@ -16,7 +16,7 @@ const module = "github.com/seed38e7925c/parley/"
 // known are the import paths that a fragment may use by the last element of their path.
 var known = importable(
 	module+"ask", module+"connect", module+"connect/postgres", module+"connect/sqlite", module+"consent", module+"form", module+"jsonrpc", module+"mcp", module+"mcpauth", module+"mcpauth/keyring",
-	module+"mcphttp", module+"mcptest", module+"interactor/headless", module+"interactor/terminal", module+"interactor/web",
+	"golang.org/x/oauth2", module+"mcphttp", module+"mcptest", module+"interactor/headless", module+"interactor/terminal", module+"interactor/web",
 	"bufio", "bytes", "cmp", "context", "encoding/json", "errors", "fmt", "io", "log", "log/slog", "net", "net/http",
 	"net/http/httptest", "net/url", "os", "os/exec", "os/signal", "slices", "strconv", "strings", "sync", "testing", "time",
 )
