@@ -305,16 +305,18 @@ func (s *localServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // finish ends the server once browsers have had the time to load what they were sent to.
 func (s *localServer) finish() error {
-	for end := time.Now().Add(maxLinger); time.Now().Before(end); {
+	ctx, cancel := context.WithTimeout(context.Background(), maxLinger)
+	defer cancel()
+	for ctx.Err() == nil {
 		quiet := time.Since(time.Unix(0, s.last.Load()))
 		if quiet >= linger {
 			break
 		}
-		time.Sleep(linger - quiet)
+		pause(ctx, linger-quiet)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxLinger)
-	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
+	closing, stop := context.WithTimeout(context.Background(), maxLinger)
+	defer stop()
+	if err := s.Shutdown(closing); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return nil
