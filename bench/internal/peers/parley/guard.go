@@ -38,7 +38,11 @@ type issuer struct {
 func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/jwks") || strings.Contains(r.URL.Path, "keys") {
 		i.fetches.Add(1)
-		time.Sleep(20 * time.Millisecond) // so that all who wait for it come in the meantime
+		select { // so that all who wait for it come in the meantime
+		case <-time.After(20 * time.Millisecond):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
 	}
 	w := httptest.NewRecorder()
 	i.p.ServeHTTP(w, r)
