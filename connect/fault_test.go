@@ -97,9 +97,10 @@ func (w *world) judge(tool string, m map[string]any, cut int64) {
 		if !strings.Contains(text, "Bern with a key of xxxxxxxx") {
 			w.t.Errorf("cut at %d: %s", cut, text)
 		}
-		if n := w.rows(connect.RowCredential); len(n) != 1 || n[0].Status != "active" {
-			w.t.Errorf("cut at %d: %d credentials", cut, len(n))
-		}
+		eventually(w.t, fmt.Sprintf("cut at %d: one credential", cut), func() bool {
+			n := w.rows(connect.RowCredential)
+			return len(n) == 1 && n[0].Status == "active"
+		})
 		return
 	}
 	paid, unknown := strings.Contains(text, "II EUR paid"), strings.Contains(text, "is unknown")
