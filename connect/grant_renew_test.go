@@ -76,10 +76,14 @@ func next(refresh string) (int, string) {
 
 // bubble runs a test with n desks on one store, whose grants talk to a fake.
 func bubble(t *testing.T, n int, test func(t *testing.T, f *fake, grants []*connect.Grant, logs *bytes.Buffer)) {
+	bubbleOn(t, n, func(s connect.Store) connect.Store { return s }, test)
+}
+
+func bubbleOn(t *testing.T, n int, wrap func(connect.Store) connect.Store, test func(t *testing.T, f *fake, grants []*connect.Grant, logs *bytes.Buffer)) {
 	keys := connect.KeysFromFile(filepath.Join(t.TempDir(), "keys"))
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{renew: next}
-		store := storetest.NewMemory()
+		store := wrap(storetest.NewMemory())
 		var logs bytes.Buffer
 		var grants []*connect.Grant
 		for range n {
@@ -375,4 +379,61 @@ func TestTokenSource(t *testing.T) {
 			t.Errorf("a token shows itself: %s", text)
 		}
 	})
+}
+
+// A flaky store fails, for a while, to update credentials: before it has done so, or after.
+type flaky struct {
+	connect.Store
+	mu     sync.Mutex
+	fails  int
+	before bool
+}
+
+func (f *flaky) Update(ctx context.Context, r *connect.Row) error {
+	f.mu.Lock()
+	fail := f.fails > 0 && r.Kind == connect.RowCredential
+	if fail {
+		f.fails--
+	}
+	before := f.before
+	f.mu.Unlock()
+	if fail && before {
+		return errDown
+	}
+	if err := f.Store.Update(ctx, r); err != nil {
+		return err
+	}
+	if fail {
+		return errDown
+	}
+	return nil
+}
+
+// TestRenewalWithoutAStore: what the provider has issued is saved when the store is there again, once, whatever it said meanwhile.
+func TestRenewalWithoutAStore(t *testing.T) {
+	for name, before := range map[string]bool{"nothing is done": true, "it is done, and not told": false} {
+		t.Run(name, func(t *testing.T) {
+			down := &flaky{before: before}
+			bubbleOn(t, 1, func(s connect.Store) connect.Store {
+				down.Store = s
+				return down
+			}, func(t *testing.T, f *fake, grants []*connect.Grant, _ *bytes.Buffer) {
+				give(t, grants[0], "alice", "1", time.Second)
+				time.Sleep(2 * time.Second)
+				f.renew = func(refresh string) (int, string) {
+					down.mu.Lock()
+					down.fails = 5
+					down.mu.Unlock()
+					return next(refresh)
+				}
+				wantToken(t, grants[0], "alice", "a2")
+				if status, access, refresh, err := grants[0].Tokens(t.Context(), person("alice")); status != "active" || access != "a2" || refresh != "r2" || err != nil {
+					t.Errorf("stored: %s %s %s %v", status, access, refresh, err)
+				}
+				if f.renewals() != 1 {
+					t.Errorf("%d renewals", f.renewals())
+				}
+			})
+		})
+	}
 }

@@ -105,7 +105,7 @@ func (s *Store) next(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification,
 func parse(payload string) (kind, id string) {
 	count, rest, _ := strings.Cut(payload, ":")
 	n, err := strconv.Atoi(count)
-	if err != nil {
+	if err != nil || n <= 0 {
 		return "", ""
 	}
 	for i := range rest {
