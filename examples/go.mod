@@ -2,7 +2,10 @@ module github.com/seed38e7925c/parley/examples
 
 go 1.26.0
 
-require github.com/seed38e7925c/parley v0.0.0
+require (
+	github.com/seed38e7925c/parley v0.0.0
+	golang.org/x/oauth2 v0.38.0
+)
 
 require (
 	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
@@ -23,7 +26,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
-	golang.org/x/oauth2 v0.38.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.44.0 // indirect
