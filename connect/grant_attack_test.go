@@ -439,3 +439,29 @@ func TestCaseW09EachTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestDeclinedWhileRedeeming: who says no in one window while another one's answer is being redeemed has said no, and the provider takes
+// back what it has issued.
+func TestDeclinedWhileRedeeming(t *testing.T) {
+	w := newRail(t, nil)
+	link, done := w.asked("alice/app", "seats")
+	b, other := w.browser("alice"), w.browser("alice")
+	w.idp.Break(idp.Token, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			other.fill(link, "decline")
+			next.ServeHTTP(rw, r)
+		})
+	})
+	if p := b.fill(link, "submit"); !strings.Contains(p.body, "Declined") {
+		t.Errorf("%d %s", p.status, p.body)
+	}
+	if out := get(t, done); out.err == nil || !strings.Contains(out.err.Error(), "declined") {
+		t.Errorf("the tool: %+v", out)
+	}
+	if err := w.replicas[0].desk.Close(); err != nil { // which waits for what is done in the background
+		t.Fatal(err)
+	}
+	if n := w.idp.Count(idp.Revoke); n != 2 || w.idp.Count(idp.GrantCode) != 1 || len(w.rows(connect.RowCredential)) != 0 {
+		t.Errorf("%d tokens taken back, %d codes redeemed, %d credentials", n, w.idp.Count(idp.GrantCode), len(w.rows(connect.RowCredential)))
+	}
+}
