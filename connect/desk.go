@@ -235,6 +235,9 @@ func (d *Desk) housekeeping(ctx context.Context) {
 			continue
 		}
 		pruned = time.Now()
+		if err := d.settleAll(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("connect: what people have brought could not be put where it belongs; it is tried again", "error", err)
+		}
 		if _, err := d.Prune(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn("connect: what has expired could not be removed; it is tried again", "error", err)
 		}

@@ -310,6 +310,26 @@ func (d *Desk) outcome(ctx context.Context, w *want, in *interaction) (over bool
 	return true, nil
 }
 
+// settleAll settles what was finished at a process that died before it could, and that nobody has met since.
+func (d *Desk) settleAll(ctx context.Context) error {
+	rows, err := d.store.Find(ctx, &Query{Kind: rowInteraction, Status: statusCompleted, Limit: maxFindLimit})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, row := range rows {
+		if row.Key == "" {
+			continue // it is where it belongs
+		}
+		in, err := d.read(row)
+		if err == nil {
+			err = d.settle(ctx, in)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // settleLater is settle for somebody who need not wait for it.
 func (d *Desk) settleLater(in *interaction) {
 	d.spawn(func() {

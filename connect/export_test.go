@@ -94,3 +94,6 @@ func (d *Desk) SetLease(lease time.Duration) { d.lease = lease }
 
 // SetGrace shortens the time for steps that must not be given up. It is called before the desk is used.
 func (d *Desk) SetGrace(grace time.Duration) { d.grace = grace }
+
+// SettleAll is what a desk does by itself from time to time.
+func (d *Desk) SettleAll(ctx context.Context) error { return d.settleAll(ctx) }

@@ -89,6 +89,58 @@ func killedAt(t *testing.T, tool string, cut int64, lost bool) (lived bool) {
 	return true
 }
 
+// TestKilledAndForgotten: the process dies right after a person has handed a secret over, and no call comes back for it. It is kept all the
+// same, and another replica puts it where it belongs.
+func TestKilledAndForgotten(t *testing.T) {
+	var dead atomic.Bool
+	w := newWorld(t, &worldOptions{
+		replicas: 2,
+		wrap: func(i int, s connect.Store) connect.Store {
+			if i == 1 {
+				return s
+			}
+			return dying{mortal{s, func() bool { return !dead.Load() }}, &dead}
+		},
+		tools: func(_ *mcp.Server, r *replica) { r.desk.SetGrace(200 * time.Millisecond) },
+	})
+	w.route = func(*http.Request) int { return 0 }
+	link, _ := asked(t, w.wire("alice/raw", "tools/call", map[string]any{"name": "geocode", "arguments": map[string]any{"text": "Bern"}}))
+	alice := w.browser("alice")
+	alice.fill(link, "submit", "f-value", "mk_1")
+	w.route = func(*http.Request) int { return 1 }
+	if n := len(w.rows(connect.RowCredential)); n != 0 || !dead.Load() {
+		t.Fatalf("%d credentials, dead %v", n, dead.Load())
+	}
+	if p := alice.open(link); !strings.Contains(p.body, "Saved") {
+		t.Errorf("%s", p.body)
+	}
+	for range 2 {
+		if err := w.replicas[1].desk.SettleAll(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(w.rows(connect.RowCredential)); n != 1 {
+		t.Errorf("%d credentials", n)
+	}
+	if p := alice.open(w.url + "/connect/"); !strings.Contains(p.body, "Maps API key") {
+		t.Errorf("%s", p.body)
+	}
+}
+
+// dying dies with the update that completes an interaction.
+type dying struct {
+	mortal
+	dead *atomic.Bool
+}
+
+func (d dying) Update(ctx context.Context, r *connect.Row) error {
+	err := d.mortal.Update(ctx, r)
+	if err == nil && r.Kind == connect.RowInteraction && r.Status == "completed" {
+		d.dead.Store(true)
+	}
+	return err
+}
+
 // judge makes sure that a call has ended as it must.
 func (w *world) judge(tool string, m map[string]any, cut int64) {
 	w.t.Helper()
