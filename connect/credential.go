@@ -314,11 +314,12 @@ func (cc *credentialCache) clear() {
 	clear(cc.all)
 }
 
-// currentID names the credential that a person has now, empty when there is none.
+// currentID names the credential that a person has now, empty when there is none. One that takes the place of another, with another
+// account perhaps, has its row and not its name; a renewal by the provider keeps the name.
 func (d *Desk) currentID(ctx context.Context, owner string, kind interactionKind, name string) (string, error) {
 	c, err := d.loadCredential(ctx, owner, kind, name, false)
 	if err != nil || c == nil {
 		return "", err
 	}
-	return c.ID, nil
+	return c.ID + "/" + c.From, nil
 }

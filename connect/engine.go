@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -235,7 +236,7 @@ func clientName(call *mcp.Call) string {
 		name = info.Name
 	}
 	if len(name) > maxClientName {
-		return name[:maxClientName]
+		return strings.ToValidUTF8(name[:maxClientName], "") // a letter may have been cut
 	}
 	return name
 }

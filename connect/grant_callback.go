@@ -349,16 +349,16 @@ func (g *Grant) label(ctx context.Context, e *endpoints, a *tokenAnswer, claims 
 	more, err := g.party.userInfo(ctx, e, a.Access)
 	if err != nil {
 		g.desk.log.Warn("connect: a provider does not tell whose account it is", "provider", g.spec.Name, "error", err)
-		return claims.Subject
+		return clip(claims.Subject)
 	}
 	if claims.Subject != "" && more.Subject != claims.Subject {
 		g.desk.log.Warn("connect: a provider's user info is about another subject than its ID token", "provider", g.spec.Name)
-		return claims.Subject
+		return clip(claims.Subject)
 	}
 	if name := more.shown(); name != "" {
 		return name
 	}
-	return more.Subject
+	return clip(more.Subject)
 }
 
 func (c *accountClaims) shown() string {

@@ -47,11 +47,11 @@ func (g *Grant) Expire(ctx context.Context, p Person) error {
 
 // Held takes the lease of a person's credential, as a process that then dies.
 func (g *Grant) Held(ctx context.Context, p Person) error {
-	id, err := g.credentialID(ctx, p.owner())
-	if err != nil {
+	c, err := g.desk.loadCredential(ctx, p.owner(), kindGrant, g.spec.Name, true)
+	if err != nil || c == nil {
 		return err
 	}
-	_, err = g.lease(ctx, id)
+	_, err = g.lease(ctx, c.ID)
 	return err
 }
 

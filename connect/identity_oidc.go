@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -215,16 +216,17 @@ func origin(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// rowSignIn is the kind of the rows of sign-ins that are under way. The ID of a row is the digest of its state parameter.
+// rowSignIn is the kind of the rows of sign-ins that are done, by the digest of their state parameter: each counts once.
 const rowSignIn = "signin"
 
-// A signingIn is a sign-in that is under way.
+// A signingIn is a sign-in that is under way. It is in a cookie of the browser that began it, sealed and bound to the state parameter: the
+// store is not there for people of whom nothing is known yet.
 type signingIn struct {
 	Verifier string    `json:"verifier"` // PKCE
 	Nonce    string    `json:"nonce"`
 	Back     string    `json:"back"`
-	Browser  string    `json:"browser"` // digest of the cookie of the browser that began it
 	Began    time.Time `json:"began"`
+	id       string    // digest of the state
 }
 
 // begin sends a browser to the issuer.
@@ -235,21 +237,23 @@ func (o *oidcIdentity) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	state, id := randomCookie()
 	nonce, _ := randomCookie()
-	cookie, browser := randomCookie()
-	in := &signingIn{Verifier: oauth2.GenerateVerifier(), Nonce: nonce, Back: o.within(r.PostFormValue("back")), Browser: browser, Began: time.Now()}
-	until := in.Began.Add(signInLifetime)
-	if err := o.remember(r.Context(), id, in, until); err != nil {
+	in := &signingIn{Verifier: oauth2.GenerateVerifier(), Nonce: nonce, Back: o.within(r.PostFormValue("back")), Began: time.Now(), id: id}
+	cookie, err := o.sealed(in)
+	if err != nil {
 		o.d.failed(w, r, nil, err)
 		return
 	}
-	o.d.setCookie(w, o.d.cookieName("signin"), cookie, until)
+	o.d.setCookie(w, o.d.cookieName("signin"), cookie, in.Began.Add(signInLifetime))
 	http.Redirect(w, r, o.oauth.AuthCodeURL(state, o.parameters(in)...), http.StatusSeeOther)
 }
+
+// maxBack bounds the path that a sign-in ends at: it is in a cookie.
+const maxBack = 1000
 
 // within makes sure that a sign-in ends on a page of the desk. It goes to the first page otherwise.
 func (o *oidcIdentity) within(back string) string {
 	u, err := url.Parse(back)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || u.RawQuery != "" || !strings.HasPrefix(u.Path, o.d.base.Path) ||
+	if err != nil || len(back) > maxBack || !utf8.ValidString(back) || u.Scheme != "" || u.Host != "" || u.Opaque != "" || u.RawQuery != "" || !strings.HasPrefix(u.Path, o.d.base.Path) ||
 		strings.Contains(u.Path, "//") || strings.ContainsAny(back, "\\%") || strings.Contains(u.Path, "/.") {
 		return o.d.base.Path
 	}
@@ -268,54 +272,56 @@ func (o *oidcIdentity) parameters(in *signingIn) []oauth2.AuthCodeOption {
 	return list
 }
 
-func (o *oidcIdentity) remember(ctx context.Context, id string, in *signingIn, until time.Time) error {
-	row := &Row{Kind: rowSignIn, ID: id, Expires: until}
+// sealed is a sign-in as the cookie holds it.
+func (o *oidcIdentity) sealed(in *signingIn) (string, error) {
 	plain, err := jsonv2.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("connect: encoding a sign-in: %w", err)
+		return "", fmt.Errorf("connect: encoding a sign-in: %w", err)
 	}
-	if err := o.d.keys.seal(row, plain); err != nil {
-		return err
-	}
-	existing, err := o.d.store.Insert(ctx, row)
-	return errors.Join(err, errIf(existing != nil, "connect: a sign-in of that state exists"))
+	row := &Row{Kind: rowSignIn, ID: in.id}
+	err = o.d.keys.seal(row, plain)
+	return encodeText(row.Data), err
 }
 
 // errForeign means that a callback does not belong to a sign-in of this browser.
 var errForeign = errors.New("connect: the callback belongs to no sign-in that this browser began")
 
-// redeem returns the sign-in that a callback belongs to, once.
-func (o *oidcIdentity) redeem(r *http.Request) (*signingIn, error) {
-	row, err := o.d.store.Get(r.Context(), rowSignIn, cookieID(r.FormValue("state")))
-	if errors.Is(err, ErrNotFound) {
+// begun returns the sign-in that a callback belongs to.
+func (o *oidcIdentity) begun(r *http.Request) (*signingIn, error) {
+	cookie, err := r.Cookie(o.d.cookieName("signin"))
+	if err != nil {
 		return nil, errForeign
 	}
-	if err != nil {
-		return nil, err
+	data, err := decodeText(cookie.Value)
+	if err != nil || len(data) == 0 {
+		return nil, errForeign
 	}
-	plain, err := o.d.keys.open(row)
+	in := &signingIn{id: cookieID(r.URL.Query().Get("state"))}
+	plain, err := o.d.keys.open(&Row{Kind: rowSignIn, ID: in.id, Data: data})
 	if err != nil {
-		return nil, err
+		return nil, errForeign // of another state, or nobody's
 	}
-	var in signingIn
-	if err := jsonv2.Unmarshal(plain, &in); err != nil {
+	if err := jsonv2.Unmarshal(plain, in); err != nil {
 		return nil, fmt.Errorf("connect: a sign-in cannot be read: %w", err)
 	}
-	cookie, err := r.Cookie(o.d.cookieName("signin"))
-	if err != nil || subtle.ConstantTimeCompare([]byte(cookieID(cookie.Value)), []byte(in.Browser)) != 1 {
+	if time.Since(in.Began) > signInLifetime {
 		return nil, errForeign
 	}
-	row.Data, row.Expires = nil, time.Now().Add(-time.Second)
-	err = o.d.store.Update(r.Context(), row)
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) {
-		return nil, errForeign // somebody was faster
+	return in, nil
+}
+
+// count makes a sign-in count, once.
+func (o *oidcIdentity) count(ctx context.Context, in *signingIn) error {
+	existing, err := o.d.store.Insert(ctx, &Row{Kind: rowSignIn, ID: in.id, Expires: in.Began.Add(signInLifetime)})
+	if err == nil && existing != nil {
+		return errForeign // somebody was faster
 	}
-	return &in, err
+	return err
 }
 
 // finish takes the issuer's answer.
 func (o *oidcIdentity) finish(w http.ResponseWriter, r *http.Request) {
-	in, err := o.redeem(r)
+	in, err := o.begun(r)
 	if errors.Is(err, errForeign) {
 		o.d.refused(w, r, nil)
 		return
@@ -327,6 +333,13 @@ func (o *oidcIdentity) finish(w http.ResponseWriter, r *http.Request) {
 	o.d.setCookie(w, o.d.cookieName("signin"), "", time.Time{})
 	session, err := o.recognise(r, in)
 	if err != nil {
+		o.d.failed(w, r, nil, err)
+		return
+	}
+	if err := o.count(r.Context(), in); errors.Is(err, errForeign) {
+		o.d.refused(w, r, nil)
+		return
+	} else if err != nil {
 		o.d.failed(w, r, nil, err)
 		return
 	}

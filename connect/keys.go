@@ -14,7 +14,8 @@ import (
 )
 
 // Keys seal what a [Store] keeps, so that a copy of the store says nothing to who has no keys, and nothing in it can be changed or moved
-// unnoticed: authenticated encryption, bound to kind, id and owner of the row, and for a credential to its generation.
+// unnoticed: authenticated encryption, bound to kind, id and owner of the row, and for a credential and an interaction to its generation
+// and its status, so that nobody approves something by writing to the store.
 //
 // They are a ring: one key seals, all open. [Keys.Rotate] changes the one that seals; [Vault.Reseal] seals everything under it, and
 // then [Keys.Drop] removes the old one. Methods may be called concurrently.
@@ -56,16 +57,17 @@ func (k *Keys) ring() (*vault.Ring, error) {
 }
 
 // names are what a row's data is bound to. They do not change in the life of a row, except that a re-bound row has another owner, and
-// each update of a credential is a new generation: version is the one that the data is stored with.
+// each update of a credential or an interaction is a new generation: version is the one that the data is stored with. Their status is
+// what was decided, and their key whom and what it is about.
 func (r *Row) names(version int64) []string {
 	names := []string{"parley connect row 1", r.Kind, r.ID, r.Owner}
-	if r.Kind == rowCredential {
-		names = append(names, r.Key, strconv.FormatInt(version, 10))
+	if r.Kind == rowCredential || r.Kind == rowInteraction {
+		names = append(names, r.Key, r.Status, strconv.FormatInt(version, 10))
 	}
 	return names
 }
 
-// seal makes plain the data of a row that is about to be inserted or updated. A credential must be sealed for every update of it.
+// seal makes plain the data of a row that is about to be inserted or updated. Credentials and interactions must be sealed for every update of them, last.
 func (k *Keys) seal(r *Row, plain []byte) error {
 	ring, err := k.ring()
 	if err != nil {

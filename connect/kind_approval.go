@@ -37,7 +37,7 @@ type Detail struct {
 
 // A Credential is something that a person has handed over: a [*SecretSource] or a [*Grant].
 type Credential interface {
-	// credentialID names the row that a person has for it now, empty when there is none.
+	// credentialID names what a person has handed over for it, empty when there is nothing; what takes its place has another name.
 	credentialID(ctx context.Context, owner string) (string, error)
 }
 

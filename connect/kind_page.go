@@ -37,7 +37,8 @@ type PageSpec struct {
 	Start func(ctx context.Context, v *Visit) (redirect string, err error)
 	// Finish is called when the person has come back to Visit.ReturnURL, with the query that they brought, and returns the result for the
 	// handler, which is encoded as JSON. What the query says is a claim of the person's: ask whoever runs the page. [ErrNotYet]
-	// leaves the visit open, an error of [Refuse] ends it. nil: coming back changes nothing, only Verify does.
+	// leaves the visit open, an error of [Refuse] ends it; after any other one the person can come back again. It is not called twice at
+	// once for one way there and back. nil: coming back changes nothing, only Verify does.
 	Finish func(ctx context.Context, v *Visit, query url.Values) (result any, err error)
 	// Verify checks that a webhook, which arrives as POST at BaseURL + "hook/" + Name, is genuine, by its signature, and returns what it
 	// says, or nil if it says nothing of interest. Any error is logged and answered with status 400. nil: there is no webhook.
@@ -227,17 +228,32 @@ func (d *Desk) pageReturn(w http.ResponseWriter, r *http.Request) {
 		d.refused(w, r, who)
 		return
 	}
-	d.back(w, r, v, p.finish(r.Context(), v, query))
+	d.back(w, r, v, p.finish(r.Context(), v, guard, query))
 }
 
-// finish ends a visit whose person has come back.
-func (p *PageSource) finish(ctx context.Context, v *visit, query url.Values) error {
+// finish ends a visit whose person has come back. The token is used up first: of two that come at once one counts. Where the visit is not
+// over, it is good once more.
+func (p *PageSource) finish(ctx context.Context, v *visit, guard string, query url.Values) (err error) {
 	visit, err := visitOf(v.in)
 	if err != nil {
 		return err
 	}
+	if err := p.swapGuard(ctx, v, guard, nil); err != nil {
+		return err
+	}
+	over := false
+	defer func() {
+		if over {
+			return
+		}
+		sum := sha256.Sum256([]byte(guard))
+		if again := p.swapGuard(ctx, v, "", sum[:]); !errors.Is(again, errOver) {
+			err = errors.Join(err, again)
+		}
+	}()
 	result, err := p.spec.Finish(ctx, visit, query)
 	var refused *RefusedError
+	over = err == nil || errors.As(err, &refused)
 	switch {
 	case errors.Is(err, ErrNotYet):
 		return nil
@@ -251,6 +267,21 @@ func (p *PageSource) finish(ctx context.Context, v *visit, query url.Values) err
 		return fmt.Errorf("connect: PageSpec.Finish of %q: %w", p.spec.Name, err)
 	}
 	return p.complete(ctx, v.in.ID, result)
+}
+
+// swapGuard puts the digest of one token in the place of another one, nil or "" for none, unless it has been done.
+func (p *PageSource) swapGuard(ctx context.Context, v *visit, guard string, next []byte) error {
+	_, err := p.desk.advance(ctx, v, func(in *interaction) error {
+		var part pagePart
+		switch err := jsonv2.Unmarshal(in.data.Part, &part); {
+		case err != nil:
+			return fmt.Errorf("connect: visit %s cannot be read: %w", in.ID, err)
+		case guard == "" && len(part.Guard) > 0, guard != "" && !guarded(in, guard):
+			return errOver
+		}
+		return setGuard(in, next)
+	})
+	return err
 }
 
 // complete ends a visit with its result.
