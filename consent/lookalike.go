@@ -18,7 +18,10 @@ type known struct{ host, domain, unicode string }
 
 // compare looks for imitations of the server's own domain and of trusted ones, and notes links to other sites.
 func (r *Result) compare(h *host, o *Options) {
-	server, hasServer := trusted(o.Server)
+	server, hasServer := known{}, false
+	if !command(o.Server) {
+		server, hasServer = trusted(o.Server)
+	}
 	all := make([]known, 0, len(o.Trusted)+1)
 	if hasServer {
 		all = append(all, server)
@@ -119,6 +122,11 @@ func trusted(s string) (known, bool) {
 		u = h.domain
 	}
 	return known{h.name, h.domain, u}, true
+}
+
+// command reports whether a text without a scheme is a program rather than a host: "bin/travel", "travel-server".
+func command(s string) bool {
+	return !strings.Contains(s, "://") && (strings.Contains(s, "/") || !strings.ContainsAny(s, ".:") && !strings.EqualFold(s, "localhost"))
 }
 
 func loopbackName(name string) bool {

@@ -16,7 +16,8 @@ const (
 // Options says who asks and whom the person trusts. A nil *Options has every default.
 type Options struct {
 	// Server is the URL or host of the MCP server that sent the link; empty for a server without one (stdio). Look-alikes
-	// of its domain are found, and links to other sites are noted. Text that is no URL or host is ignored.
+	// of its domain are found, and links to other sites are noted. Text that is no URL or host is ignored, and so is what is
+	// rather a command (see mcp.Asked.Origin): without a scheme, a path, or a word without dots other than localhost.
 	Server string
 	// Trusted lists further URLs or hosts that the person knows, such as identity providers and other servers in use.
 	Trusted []string

@@ -244,6 +244,16 @@ func TestReviewOptionsTakeWhatTheyGet(t *testing.T) {
 	if r := consent.Review("http://localhost:1/", o); r.Worst() != consent.Info {
 		t.Errorf("loopback link of a loopback server: %v", r.Findings)
 	}
+	for _, command := range []string{"travel", "bin/travel", "./travel", "/usr/bin/travel", "bin/travel.py", "go run ./travel", `C:\bin\travel.exe`, "localhost"} {
+		if r := consent.Review("http://127.0.0.1:1/", &consent.Options{Server: command}); r.Worst() != consent.Info {
+			t.Errorf("loopback link of the command %q: %v", command, r.Findings)
+		}
+	}
+	for _, host := range []string{"travel.example", "travel:8080", "https://travel/", "192.0.2.1", "[2001:db8::1]"} {
+		if r := consent.Review("http://127.0.0.1:1/", &consent.Options{Server: host}); r.Worst() != consent.Danger {
+			t.Errorf("loopback link of the host %q: %v", host, r.Findings)
+		}
+	}
 	if r := consent.Review("https://bùcher.example/", o); r.Has(consent.CodeLookalike) {
 		t.Errorf("another accent is no look-alike by skeleton: %v", r.Findings)
 	}

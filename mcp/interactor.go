@@ -49,7 +49,7 @@ type Interactor struct {
 // Asked says who asks, and why: the part that every question has in common.
 type Asked struct {
 	Server Implementation // the server's name for itself; a claim
-	Origin string         // where the server really is: the URL's host, or the command line
+	Origin string         // where the server really is: the URL, or the command line
 	Method string         // method of the call that caused the question; empty when it came without one
 	Name   string         // tool, prompt or resource of that call
 	Round  int            // which round of questions of this call, from 1

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/seed38e7925c/parley/mcp"
@@ -64,6 +65,9 @@ func oauthStep(e *mcpauth.OAuthError) string {
 		return "what was presented is used up or over: \"parley login URL\" logs in anew"
 	case "invalid_redirect_uri":
 		return "it takes other redirect URIs: name one of them with --callback"
+	}
+	if e.Status == http.StatusNotFound && e.Code == "" {
+		return "there is no such endpoint: the MCP server may publish no metadata, so that its own address was tried; \"parley whoami URL --verbose\" shows each step"
 	}
 	if e.Definite() {
 		return "\"parley whoami URL --verbose\" shows each step"

@@ -67,7 +67,11 @@ func loginText(r *mcpauth.LoginRequest) string {
 		scopes = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(r.Had, s) })
 	}
 	if len(scopes) > 0 {
-		text += ", with the scopes " + consent.Line(strings.Join(scopes, ", "), 1000)
+		noun := "scope "
+		if len(scopes) > 1 {
+			noun = "scopes "
+		}
+		text += ", with the " + noun + consent.Line(strings.Join(scopes, ", "), 1000)
 	}
 	return text + "."
 }

@@ -130,7 +130,8 @@ func (s *loginStore) fresh(ctx context.Context) (mcpauth.Store, error) {
 	s.told = true
 	s.mu.Unlock()
 	if !told {
-		s.ui.line(fmt.Sprintf("parley: there is no keyring here; the login is kept in files that only you can read, in %s (--tokens file does so without this note)", s.place(kindFile)))
+		s.ui.line(wrapped(fmt.Sprintf("parley: there is no keyring here; the login is kept in files that only you can read, in %s (--tokens file does so without this note)",
+			s.place(kindFile)), max(columns(s.ui.w)-len("  "), 0)))
 	}
 	return s.open(ctx, kindFile)
 }

@@ -316,7 +316,7 @@ func isTerminal(v any) bool {
 
 // watch makes room on the screen for questions, and remembers how they ended.
 func (ses *session) watch(in *mcp.Interactor) *mcp.Interactor {
-	out := &mcp.Interactor{Sample: in.Sample, SampleTools: in.SampleTools, Roots: in.Roots, Completed: in.Completed}
+	out := &mcp.Interactor{Sample: in.Sample, SampleTools: in.SampleTools, Roots: in.Roots}
 	note := func(res *mcp.ElicitResult, err error) {
 		ses.mu.Lock()
 		defer ses.mu.Unlock()
@@ -341,6 +341,12 @@ func (ses *session) watch(in *mcp.Interactor) *mcp.Interactor {
 			res, err := in.Open(ctx, q)
 			note(res, err)
 			return res, err
+		}
+	}
+	if in.Completed != nil {
+		out.Completed = func(ctx context.Context, q *mcp.OpenQuestion) {
+			defer ses.ui.pause()()
+			in.Completed(ctx, q)
 		}
 	}
 	if in.Wait != nil {

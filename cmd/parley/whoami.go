@@ -47,6 +47,7 @@ type demands struct {
 	AuthorizationServers []string `json:"authorizationServers,omitzero"`
 	Issuer               string   `json:"issuer,omitzero"`
 	Registration         []string `json:"registration,omitzero"`
+	NoMetadata           bool     `json:"noMetadata,omitzero"` // of the server: what follows is supposed, as of 2025-03-26
 	Problem              string   `json:"problem,omitzero"`
 }
 
@@ -142,7 +143,7 @@ func demanded(ctx context.Context, t *mcpauth.Transport, open *probed) *demands 
 	if d.Scopes == nil {
 		d.Scopes = found.Scopes
 	}
-	d.Resource, d.AuthorizationServers, d.Issuer = found.Resource, found.Servers, found.Metadata.Issuer
+	d.Resource, d.AuthorizationServers, d.Issuer, d.NoMetadata = found.Resource, found.Servers, found.Metadata.Issuer, found.Legacy
 	if found.Metadata.ClientIDDocuments {
 		d.Registration = append(d.Registration, "metadata document")
 	}
@@ -199,8 +200,15 @@ func (d *demands) text() string {
 	if d.Problem != "" {
 		return "the server demands\n" + row("login", d.Challenge) + "  but nobody can log in there:\n" + ownLine("    "+d.Problem) + "\n"
 	}
-	return "the server demands\n" + row("login", cmp.Or(d.Challenge, "not for what every client asks first")) + row("issuer", d.Issuer) +
-		row("of", strings.Join(d.AuthorizationServers, ", ")) + row("resource", d.Resource) + row("scopes", cmp.Or(strings.Join(d.Scopes, " "), "none are named")) +
+	var metadata, choice string
+	if d.NoMetadata {
+		metadata = "none; what follows is supposed, as of 2025-03-26"
+	}
+	if len(d.AuthorizationServers) > 1 {
+		choice = strings.Join(d.AuthorizationServers, ", ")
+	}
+	return "the server demands\n" + row("login", cmp.Or(d.Challenge, "not for what every client asks first")) + row("metadata", metadata) + row("issuer", d.Issuer) +
+		row("one of", choice) + row("resource", d.Resource) + row("scopes", cmp.Or(strings.Join(d.Scopes, " "), "none are named")) +
 		row("clients", "registration: "+strings.Join(d.Registration, ", or "))
 }
 
