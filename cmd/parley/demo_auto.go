@@ -50,7 +50,7 @@ func newActor(out io.Writer, site func(*url.URL) string, bob *intruder) (*actor,
 	a.visitor = visitor{name: "Alice", browser: b, site: site, tell: func(format string, args ...any) { a.say("alice → page", format, args...) }}
 	if bob != nil {
 		b.stop = func(u *url.URL) bool { return strings.HasSuffix(u.Path, "/callback/rail") }
-		a.visitor.callback = bob.tryCallback
+		a.visitor.callback = bob.replay
 	}
 	return a, nil
 }

@@ -57,7 +57,22 @@ func (i *intruder) tryLink(ctx context.Context, link string) error {
 	return i.refused(ctx, p, before)
 }
 
-// tryCallback opens the address with the provider's answer, which he has got hold of, before Alice's browser does.
+// replay opens the address with the provider's answer, which he has got hold of, before Alice's browser does.
+func (i *intruder) replay(ctx context.Context, to *url.URL) error {
+	i.visitor.tell("has got the answer of Rail AG that is meant for alice's browser, and opens %s://%s%s?… himself", to.Scheme, to.Host, to.Path)
+	return i.tryCallback(ctx, to)
+}
+
+// forge makes up an answer of the provider for the request behind a link.
+func (i *intruder) forge(ctx context.Context, id string) error {
+	to, err := url.Parse(i.world.server.pages + "callback/rail?" + url.Values{"state": {id + "0123456789abcdef"}, "code": {"guessed"}}.Encode())
+	if err != nil {
+		return err
+	}
+	i.visitor.tell("makes up an answer of Rail AG, and opens %s://%s%s?… with it", to.Scheme, to.Host, to.Path)
+	return i.tryCallback(ctx, to)
+}
+
 func (i *intruder) tryCallback(ctx context.Context, to *url.URL) error {
 	i.forged++
 	before, err := i.world.server.stored(ctx)
@@ -65,7 +80,6 @@ func (i *intruder) tryCallback(ctx context.Context, to *url.URL) error {
 		return err
 	}
 	redeemed := i.world.company.people.Count(idp.GrantCode)
-	i.visitor.tell("has got the answer of Rail AG that is meant for alice's browser, and opens %s://%s%s?… himself", to.Scheme, to.Host, to.Path)
 	p, err := i.visitor.browser.open(ctx, to.String())
 	if err != nil {
 		return err
@@ -98,11 +112,7 @@ func (i *intruder) before(open func(context.Context, *mcp.OpenQuestion) (*mcp.El
 			if err := i.tryLink(ctx, q.URL); err != nil {
 				return nil, err
 			}
-			to, err := url.Parse(i.world.server.pages + "callback/rail?" + url.Values{"state": {id + "0123456789abcdef"}, "code": {"guessed"}}.Encode())
-			if err != nil {
-				return nil, err
-			}
-			if err := i.tryCallback(ctx, to); err != nil {
+			if err := i.forge(ctx, id); err != nil {
 				return nil, err
 			}
 		}
