@@ -153,9 +153,12 @@ func (p *party) endpoints(ctx context.Context) (*endpoints, error) {
 // discover is what the author has named, completed by the issuer's metadata.
 func (p *party) discover(ctx context.Context) (*endpoints, error) {
 	e := &endpoints{}
-	if p.spec.Issuer != "" && (p.spec.AuthURL == "" || p.spec.TokenURL == "") {
-		var err error
-		if e, err = p.metadata(ctx); err != nil {
+	if p.spec.Issuer != "" {
+		found, err := p.metadata(ctx)
+		switch {
+		case err == nil:
+			e = found // for the keys of ID tokens, and what it says of itself, too
+		case !errors.Is(err, errNone) || p.spec.AuthURL == "" || p.spec.TokenURL == "":
 			return nil, err
 		}
 	}

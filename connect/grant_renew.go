@@ -68,6 +68,10 @@ func (g *Grant) fly(r *renewal, id, generation string) {
 // renew renews a generation of tokens, alone among all processes: by the lease. No transaction is open and no lock is held while the
 // provider thinks.
 func (g *Grant) renew(ctx context.Context, id, generation string) (*credential, error) {
+	e, err := g.party.endpoints(ctx) // before the lease: reading metadata may take longer than that lasts
+	if err != nil {
+		return nil, err
+	}
 	waiting := g.desk.hub.add(id, nil)
 	defer g.desk.hub.remove(waiting)
 	for {
@@ -83,7 +87,7 @@ func (g *Grant) renew(ctx context.Context, id, generation string) (*credential, 
 			return c, err // somebody else has renewed it, or the person has taken it back
 		}
 		if free != nil {
-			return g.exchange(ctx, c, v)
+			return g.exchange(ctx, e, c, v)
 		}
 		timer := time.NewTimer(leasePoll)
 		select {
@@ -137,11 +141,7 @@ func (g *Grant) read(ctx context.Context, id string) (*credential, *grantValue, 
 }
 
 // exchange renews a set of tokens at the provider, and saves what comes of it.
-func (g *Grant) exchange(ctx context.Context, c *credential, v *grantValue) (*credential, error) {
-	e, err := g.party.endpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (g *Grant) exchange(ctx context.Context, e *endpoints, c *credential, v *grantValue) (*credential, error) {
 	if v.Refresh == "" {
 		return g.spent(ctx, c.ID, v.Generation)
 	}

@@ -81,18 +81,19 @@ func (d *Desk) removeCredential(r *http.Request, who *visitor) error {
 	if row.Owner != who.owner() {
 		return ErrNotFound
 	}
-	before, err := d.readCredential(row)
+	ctx, cancel := d.commit(r.Context())
+	defer cancel()
+	var gone credential // as it was when it was removed: it may just have been renewed
+	err = d.revokeIf(ctx, who.owner(), id, func(now *credential) bool {
+		gone = *now
+		return true
+	})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := d.commit(r.Context())
-	defer cancel()
-	if err := d.revokeCredential(ctx, who.owner(), id); err != nil {
-		return err
-	}
-	if h, ok := d.kind(before.Kind, before.Name); ok {
+	if h, ok := d.kind(gone.Kind, gone.Name); ok {
 		if more, ok := h.(revoker); ok {
-			more.revoked(r, before)
+			more.revoked(r, &gone)
 		}
 	}
 	return nil

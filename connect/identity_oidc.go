@@ -80,6 +80,7 @@ const (
 
 // oidcMetadata is what of the issuer's metadata go-oidc does not read.
 type oidcMetadata struct {
+	JWKS         string   `json:"jwks_uri"`
 	SubjectTypes []string `json:"subject_types_supported"`
 	SendsIssuer  bool     `json:"authorization_response_iss_parameter_supported"`
 	Challenges   []string `json:"code_challenge_methods_supported"`
@@ -91,6 +92,9 @@ func (c oidcConfig) open(ctx context.Context, d *Desk) (identity, error) {
 	}
 	if c.Resource != nil && c.Subject != nil {
 		return nil, errors.New("OIDCOptions.Resource and OIDCOptions.Subject are two ways to the same: choose one")
+	}
+	if err := overTLS("issuer", c.issuer); err != nil {
+		return nil, err
 	}
 	if c.MaxAge < 0 || c.SessionLifetime < 0 {
 		return nil, errors.New("OIDCOptions.MaxAge and SessionLifetime must not be negative")
@@ -157,13 +161,24 @@ func (o *oidcIdentity) discover(ctx context.Context) error {
 		ClientID: o.clientID, ClientSecret: o.clientSecret, Endpoint: provider.Endpoint(),
 		RedirectURL: o.d.url(o.d.base.Path + signInCallback), Scopes: append([]string{oidc.ScopeOpenID}, o.Scopes...),
 	}
-	at, err := url.Parse(o.oauth.Endpoint.AuthURL)
-	if err != nil || at.Host == "" || at.Scheme != "https" && !loopback(at.Hostname()) {
-		return fmt.Errorf("issuer %s has the authorization endpoint %q, which is no https address", o.issuer, o.oauth.Endpoint.AuthURL)
+	err = errors.Join(overTLS("authorization endpoint", o.oauth.Endpoint.AuthURL), overTLS("token endpoint", o.oauth.Endpoint.TokenURL), overTLS("jwks_uri", m.JWKS))
+	if err != nil {
+		return fmt.Errorf("the metadata of issuer %s: %w", o.issuer, err)
 	}
-	o.host = at.Host
+	if at, err := url.Parse(o.oauth.Endpoint.AuthURL); err == nil { // it is one
+		o.host = at.Host
+	}
 	o.verifier = provider.Verifier(&oidc.Config{ClientID: o.clientID})
 	return nil
+}
+
+// overTLS refuses an address to which things would travel in the clear.
+func overTLS(what, raw string) error {
+	u, err := url.Parse(raw)
+	if err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())) {
+		return nil
+	}
+	return fmt.Errorf("the %s %q is no https address", what, clip(raw))
 }
 
 func onlyPublic(types []string) bool { return len(types) == 1 && types[0] == "public" }
