@@ -337,12 +337,19 @@ func classifyResponse(in *Input) Verdict {
 			if in.session() {
 				return Verdict{Outcome: Legacy, Reason: ReasonSession}
 			}
-		} else if rev, ok := Parse(in.Headers.ProtocolVersion.Value); ok && rev.Legacy() || in.session() && !in.Headers.ProtocolVersion.Present() {
+		} else if in.legacyHeader() || in.session() && !in.Headers.ProtocolVersion.Present() {
 			return classifyLegacy(in)
 		}
 	}
 	return refuse(jsonrpc.CodeInvalidRequest, statusBadRequest, "a response was sent, but this server has asked nothing: "+
 		"only sessions of "+LatestLegacy.String()+" and older carry requests to the client")
+}
+
+// legacyHeader reports whether the version header is there and names a legacy revision.
+func (in *Input) legacyHeader() bool {
+	h := in.Headers.ProtocolVersion
+	rev, ok := Parse(h.Value)
+	return h.Present() && ok && rev.Legacy()
 }
 
 func refuse(code jsonrpc.Code, status int, message string) Verdict {
