@@ -108,7 +108,7 @@ func TestThreat28EditedBetweenRounds(t *testing.T) {
 
 // TestThreat35ApprovedOnceRunOnce: however often and wherever the approved call comes back, the action runs once, and each gets its result.
 func TestThreat35ApprovedOnceRunOnce(t *testing.T) {
-	w := newWorld(t, &worldOptions{replicas: 3, ask: mcp.AskOptions{Hold: 300 * time.Millisecond}, tools: addSlow(nil)})
+	w := newWorld(t, &worldOptions{replicas: 3, ask: mcp.AskOptions{Hold: 300 * time.Millisecond}, tools: addSlow(time.Second, nil)})
 	params := map[string]any{"name": "slow", "arguments": map[string]any{"amount": 2}}
 	first := w.wire("alice/raw", "tools/call", params)
 	link, state := asked(t, first)
@@ -118,7 +118,7 @@ func TestThreat35ApprovedOnceRunOnce(t *testing.T) {
 	for range 12 {
 		wg.Go(func() {
 			p := map[string]any{"name": "slow", "arguments": map[string]any{"amount": 2}, "requestState": state, "inputResponses": answers}
-			for range 20 {
+			for range 60 {
 				m := w.wire("alice/raw", "tools/call", p)
 				if text := fmt.Sprint(m); strings.Contains(text, "II EUR paid") {
 					return
@@ -136,9 +136,9 @@ func TestThreat35ApprovedOnceRunOnce(t *testing.T) {
 }
 
 // addSlow adds a tool whose action takes a while, longer than a run may be silent.
-func addSlow(during func(ctx context.Context) error) func(*mcp.Server, *replica) {
+func addSlow(lease time.Duration, during func(ctx context.Context) error) func(*mcp.Server, *replica) {
 	return func(srv *mcp.Server, r *replica) {
-		r.desk.SetLease(150 * time.Millisecond)
+		r.desk.SetLease(lease)
 		r.desk.SetGrace(time.Second)
 		mcp.AddTool(srv, &mcp.Tool{Name: "slow"}, func(ctx context.Context, call *mcp.Call, in pay) (where, error) {
 			return connect.Do(ctx, r.desk, call, payment(in.Amount), func(a connect.Approved) (where, error) {
@@ -148,7 +148,7 @@ func addSlow(during func(ctx context.Context) error) func(*mcp.Server, *replica)
 						return where{}, err
 					}
 				}
-				<-time.After(500 * time.Millisecond)
+				<-time.After(2 * lease)
 				return where{a.Action.Details[0].Value + " paid"}, nil
 			})
 		})
@@ -177,7 +177,7 @@ func TestThreat35Unknown(t *testing.T) {
 					}
 					return s
 				},
-				tools: addSlow(during(func() { dead.Store(true) })),
+				tools: addSlow(150*time.Millisecond, during(func() { dead.Store(true) })),
 			})
 			w.route = func(*http.Request) int { return 0 }
 			params := map[string]any{"name": "slow", "arguments": map[string]any{"amount": 2}}
