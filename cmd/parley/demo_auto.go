@@ -58,7 +58,17 @@ func newActor(out io.Writer, site func(*url.URL) string, bob *intruder) (*actor,
 func (a *actor) say(who, format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	fmt.Fprintf(a.out, "%-16s  %s\n", who, consent.Line(fmt.Sprintf(format, args...), 300))
+	transcribe(a.out, who, fmt.Sprintf(format, args...))
+}
+
+// transcribe writes one line of the story, broken to the width of a terminal.
+func transcribe(out io.Writer, who, text string) {
+	const indent = 18
+	text = consent.Line(text, 300)
+	if room := columns(out); room > 2*indent {
+		text = strings.ReplaceAll(wrapped(text, room-indent), "\n", "\n"+strings.Repeat(" ", indent))
+	}
+	fmt.Fprintf(out, "%-*s%s\n", indent, who, text)
 }
 
 // interactor answers from the script, aloud.

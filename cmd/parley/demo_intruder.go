@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/seed38e7925c/parley/consent"
 	"github.com/seed38e7925c/parley/mcp"
 	"github.com/seed38e7925c/parley/mcptest/idp"
 )
@@ -27,7 +26,7 @@ func newIntruder(out io.Writer, w *demoWorld) (*intruder, error) {
 		return nil, err
 	}
 	tell := func(format string, args ...any) {
-		fmt.Fprintf(out, "%-16s  %s\n", "bob, intruding", consent.Line(fmt.Sprintf(format, args...), 300))
+		transcribe(out, "bob, intruding", fmt.Sprintf(format, args...))
 	}
 	return &intruder{visitor: visitor{name: "Bob", browser: b, site: w.site, tell: tell}, world: w}, nil
 }
