@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -245,8 +246,19 @@ func (l *loopbackLogin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.answers <- answer{query: q} // has room: one answer is taken
-	_, _ = w.Write([]byte("The answer was received. You can close this page and go back to the program.\n"))
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	style := sha256.Sum256([]byte(callbackStyle))
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(style[:])+"'; frame-ancestors 'none'")
+	_, _ = w.Write([]byte(callbackPage))
 }
+
+// The page that a login ends at: nothing in it comes from the request.
+const (
+	callbackStyle = "body{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:12vh auto;padding:0 1rem;color-scheme:light dark}h1{font-size:1.5rem}"
+	callbackPage  = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
+		`<title>The answer was received</title><style>` + callbackStyle + `</style></head><body><main><h1>The answer was received</h1>` +
+		`<p>You can close this page and go back to the program.</p></main></body></html>` + "\n"
+)
 
 // take reports whether a state is the one that is waited for, once.
 func (l *loopbackLogin) take(state string) bool {

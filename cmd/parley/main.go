@@ -74,7 +74,12 @@ func run(ctx context.Context, args []string, s *streams) (code int) {
 	}
 	c, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(s.err, "parley: %s\nRun \"parley --help\" or \"parley COMMAND --help\" to see what there is.\n", ownLine(err.Error()))
+		text := err.Error()
+		var wrong *kong.ParseError
+		if unknown, ok := strings.CutPrefix(text, "unexpected argument "+args[0]); ok && errors.As(err, &wrong) && wrong.Context.Command() == "" {
+			text = fmt.Sprintf("there is no command %q", args[0]) + unknown
+		}
+		fmt.Fprintf(s.err, "parley: %s\nRun \"parley --help\" or \"parley COMMAND --help\" to see what there is.\n", ownLine(text))
 		return exitUsage
 	}
 	err = c.Run()

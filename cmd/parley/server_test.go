@@ -240,6 +240,8 @@ func TestNobodyToBeAsked(t *testing.T) {
 func TestTargetsAndRevisions(t *testing.T) {
 	t.Parallel()
 	parley(t, "", "ls", "ftp://x").want(t, exitUsage, "neither an http or https URL")
+	parley(t, "", "cal").want(t, exitUsage, `there is no command "cal", did you mean "call"?`)
+	parley(t, "", "version", "version").want(t, exitUsage, "unexpected argument version")
 	parley(t, "", "ls", "stdio:").want(t, exitUsage, "needs a command line")
 	parley(t, "", "ls", "stdio:'x").want(t, exitUsage, "not closed")
 	parley(t, "", "ls", "-H", "A: b", "stdio:x").want(t, exitUsage, "--env")
