@@ -85,7 +85,11 @@ func (d *Desk) tellLater(call *mcp.Call, in *interaction, elicitation string) {
 		return
 	}
 	var watch *waiter
-	end := sync.OnceFunc(func() { d.hub.remove(watch) })
+	known := make(chan struct{})
+	end := sync.OnceFunc(func() {
+		<-known // it may be called as soon as it is added
+		d.hub.remove(watch)
+	})
 	watch = d.hub.add(in.ID, func() {
 		d.spawn(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
@@ -96,6 +100,7 @@ func (d *Desk) tellLater(call *mcp.Call, in *interaction, elicitation string) {
 			}
 		})
 	})
+	close(known)
 	time.AfterFunc(time.Until(in.data.Deadline), end)
 }
 

@@ -125,3 +125,29 @@ func TestClientNames(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestThreat28WhatIsSeen: what a person approves is all there on the page: nothing is cut, and nothing is there that nobody sees.
+func TestThreat28WhatIsSeen(t *testing.T) {
+	hidden := "DE12\u200b3456\u202e\u00ad"
+	w := newWorld(t, &worldOptions{tools: func(srv *mcp.Server, r *replica) {
+		mcp.AddTool(srv, &mcp.Tool{Name: "long"}, func(ctx context.Context, call *mcp.Call, in where) (where, error) {
+			a := connect.Action{Title: in.Text, Details: []connect.Detail{{Label: "IBAN", Value: hidden}, {Label: "Name", Value: "می\u200cخواهم"}}}
+			return connect.Do(ctx, r.desk, call, a, func(connect.Approved) (where, error) { return where{}, nil })
+		})
+	}})
+	c := w.client("alice/desktop", revisions()[len(revisions())-1], nil) // links
+	try := func(title string) error {
+		_, err := mcp.CallTool[where](t.Context(), c, "long", where{title})
+		return err
+	}
+	if err := try("Pay 1 EUR" + strings.Repeat(" to Rail AG", 20) + " and sell the house"); err == nil || len(w.rows(connect.RowInteraction)) != 0 {
+		t.Errorf("a title that the page would cut: %v", err)
+	}
+	p := w.browser("alice").open(linkIn(t, try("Pay")))
+	if !strings.Contains(p.body, "DE12\ufffd3456\ufffd\ufffd") {
+		t.Error("hidden characters stay hidden")
+	}
+	if strings.Count(p.body, "\ufffd") != 3 {
+		t.Error("a joiner that belongs to its script is shown")
+	}
+}

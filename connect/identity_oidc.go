@@ -405,7 +405,7 @@ func withoutBody(err error) error {
 // checkAnswer checks the parameters of the callback. An answer of another issuer must not be redeemed at this one (RFC 9207).
 func (o *oidcIdentity) checkAnswer(q url.Values) error {
 	if iss, named := q["iss"]; named && (len(iss) != 1 || iss[0] != o.issuer) || !named && o.sendsIss {
-		return fmt.Errorf("connect: the answer to a sign-in is of issuer %q, expected %q", iss, o.issuer)
+		return fmt.Errorf("connect: the answer to a sign-in is of issuer %q, expected %q", clip(strings.Join(iss, " ")), o.issuer)
 	}
 	if code := q.Get("error"); code != "" {
 		return fmt.Errorf("connect: issuer %s refused the sign-in: %.100q", o.issuer, code)

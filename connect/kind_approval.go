@@ -9,10 +9,13 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/seed38e7925c/parley/connect/internal/pages"
+	"github.com/seed38e7925c/parley/consent"
 	"github.com/seed38e7925c/parley/internal/canon"
 	"github.com/seed38e7925c/parley/mcp"
 )
@@ -20,9 +23,13 @@ import (
 // An Action is something that a person has to approve before it is done. What it says is frozen with it: the person sees it, and exactly
 // that is what was approved. It must be the same each time the handler runs for one call: what varies, a price, comes from [mcp.Once].
 type Action struct {
-	Title   string   // what will be done, in a few words: "Pay 42.00 EUR to Rail AG". It is also what the client's person reads
-	Details []Detail // what the person must know: amounts, names, dates. At most 50
-	Reason  string   // why; may be empty
+	// Title is what will be done, in a few words: "Pay 42.00 EUR to Rail AG". It is also what the client's person reads. At most 200
+	// characters, which is what the page shows.
+	Title string
+	// Details are what the person must know: amounts, names, dates. At most 50, with labels of at most 200 characters and values of at most
+	// 2000 bytes. Characters that nobody would see are shown as U+FFFD.
+	Details []Detail
+	Reason  string // why, in at most 2000 bytes; may be empty
 	// Uses are the credentials that it will be done with. An approval counts only as long as the person has the very same.
 	Uses []Credential
 	// Key tells two actions of one call apart that say the same. It may be empty.
@@ -164,15 +171,19 @@ func (d *Desk) do(ctx context.Context, call *mcp.Call, a *Action, fn func(Approv
 
 // check refuses actions that nobody could judge.
 func (a *Action) check() error {
-	if strings.TrimSpace(a.Title) == "" || len(a.Title) > maxDetailText {
-		return fmt.Errorf("connect: Action.Title must have 1 to %d bytes: it is what the person approves", maxDetailText)
+	if strings.TrimSpace(a.Title) == "" || utf8.RuneCountInString(a.Title) > consent.DefaultLine {
+		return fmt.Errorf("connect: Action.Title must have 1 to %d characters: it is what the person approves", consent.DefaultLine)
+	}
+	if len(a.Reason) > maxDetailText {
+		return fmt.Errorf("connect: Action.Reason is longer than %d bytes", maxDetailText)
 	}
 	if len(a.Details) > maxDetails {
 		return fmt.Errorf("connect: Action.Details has %d lines; nobody reads more than %d", len(a.Details), maxDetails)
 	}
 	for _, detail := range a.Details {
-		if len(detail.Label) > maxDetailText || len(detail.Value) > maxDetailText {
-			return fmt.Errorf("connect: Action.Details: %.40q is longer than %d bytes", detail.Label, maxDetailText)
+		if utf8.RuneCountInString(detail.Label) > consent.DefaultLine || len(detail.Value) > maxDetailText {
+			return fmt.Errorf("connect: Action.Details: the label %.40q is longer than %d characters, or its value than %d bytes",
+				detail.Label, consent.DefaultLine, maxDetailText)
 		}
 	}
 	return nil
@@ -491,11 +502,29 @@ func (approvalHandler) view(_ context.Context, v *visit) (*pages.Interaction, er
 	if err != nil {
 		return nil, err
 	}
-	page := &pages.Interaction{Title: part.Title, Reason: part.Reason}
+	page := &pages.Interaction{Title: seen(part.Title), Reason: seen(part.Reason)}
 	for _, detail := range part.Details {
-		page.Details = append(page.Details, pages.Detail(detail))
+		page.Details = append(page.Details, pages.Detail{Label: seen(detail.Label), Value: seen(detail.Value)})
 	}
 	return page, nil
+}
+
+// seen shows that there are characters which nobody would see: pages leave them out, and two actions that differ in them would look the
+// same. Joiners between letters that are not ASCII belong to scripts and emoji.
+func seen(text string) string {
+	var b strings.Builder
+	before := rune(0)
+	for i, r := range text {
+		after, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
+		joins := (r == '\u200c' || r == '\u200d') && before > unicode.MaxASCII && after > unicode.MaxASCII
+		if !joins && !unicode.IsSpace(r) && consent.Line("a"+string(r)+"a", 0) == "aa" {
+			b.WriteRune(utf8.RuneError)
+		} else {
+			b.WriteRune(r)
+		}
+		before = r
+	}
+	return b.String()
 }
 
 func (approvalHandler) submit(context.Context, *visit, url.Values) (*answer, error) {
