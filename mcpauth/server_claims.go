@@ -97,14 +97,20 @@ func (c *claimSet) person(t *Token) bool {
 	switch {
 	case t.Subject == "", t.ClientID == "", t.Subject == t.ClientID:
 		return false
-	case strings.Contains(string(c.GrantType), "client-credentials"), string(c.TokenKind) == `"app"`:
+	case strings.Contains(strings.ReplaceAll(string(c.GrantType), "_", "-"), "client-credentials"), string(c.TokenKind) == `"app"`:
 		return false
 	}
 	return present(c.AuthTime) || present(c.ACR) || present(c.AMR)
 }
 
-// present reports whether a claim is there and not null.
-func present(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] != 'n' }
+// present reports whether a claim says something: it is there, and neither null nor empty.
+func present(raw json.RawMessage) bool {
+	switch strings.Join(strings.Fields(string(raw)), "") {
+	case "", "null", `""`, "[]", "{}":
+		return false
+	}
+	return true
+}
 
 // SubjectIsPerson is a [JWTOptions.Person] for issuers whose tokens for clients themselves always have the client id as subject, as RFC 9068
 // section 2.2 wants it, and whose client ids cannot be chosen to equal a person's subject (RFC 9700 section 4.15).

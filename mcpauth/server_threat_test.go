@@ -34,6 +34,8 @@ func TestThreat33ClientsOwnTokens(t *testing.T) {
 		{"a client that registered under a person's subject", claims{"sub": "alice", "client_id": "alice"}, false, false},
 		{"a client's with an account of its own", claims{"sub": "6b1f", "auth_time": nil}, false, true},
 		{"a client's, marked", claims{"sub": "app@clients", "gty": "client-credentials"}, false, true},
+		{"a client's, marked otherwise", claims{"sub": "app@clients", "gty": []string{"client_credentials"}}, false, true},
+		{"whose, by an empty amr", claims{"auth_time": nil, "amr": []string{}}, false, true},
 		{"a client's, marked otherwise", claims{"idtyp": "app"}, false, true},
 		{"without a subject", claims{"sub": nil}, false, false},
 		{"without a client", claims{"client_id": nil}, false, false},
