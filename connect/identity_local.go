@@ -279,6 +279,7 @@ const (
 type localServer struct {
 	http.Server
 	next http.Handler
+	busy atomic.Int64 // requests under way: what they change may end the program before they are answered
 	last atomic.Int64 // when a request was last answered, in nanoseconds of Unix time
 }
 
@@ -299,7 +300,11 @@ func (d *Desk) serve(l net.Listener) {
 
 // ServeHTTP implements [http.Handler].
 func (s *localServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer func() { s.last.Store(time.Now().UnixNano()) }()
+	s.busy.Add(1)
+	defer func() {
+		s.last.Store(time.Now().UnixNano())
+		s.busy.Add(-1)
+	}()
 	s.next.ServeHTTP(w, r)
 }
 
@@ -309,11 +314,20 @@ func (s *localServer) finish() error {
 	defer cancel()
 	for ctx.Err() == nil {
 		quiet := time.Since(time.Unix(0, s.last.Load()))
-		if quiet >= linger {
-			break
+		switch {
+		case s.busy.Load() > 0:
+			pause(ctx, linger/10)
+		case quiet < linger:
+			pause(ctx, linger-quiet)
+		default:
+			return s.shut()
 		}
-		pause(ctx, linger-quiet)
 	}
+	return s.shut()
+}
+
+// shut ends the server, with what is under way.
+func (s *localServer) shut() error {
 	closing, stop := context.WithTimeout(context.Background(), maxLinger)
 	defer stop()
 	if err := s.Shutdown(closing); err != nil {

@@ -226,3 +226,32 @@ func TestOpenLocalOptions(t *testing.T) {
 		t.Errorf("LocalUser on a host that others reach: %v", err)
 	}
 }
+
+// TestLocalDeskOutlivesItsAnswer: the program ends while the person's answer is still being dealt with, as servers on standard input and
+// output do. The browser gets the answer, and the page that it is sent to.
+func TestLocalDeskOutlivesItsAnswer(t *testing.T) {
+	var d *connect.Desk
+	closed := make(chan error, 1)
+	d, err := connect.OpenLocal(t.Context(), &connect.Options{ServerName: "Travel desk", Store: storetest.NewMemory(), Keys: testKeys(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &localWorld{world: &world{t: t, logs: &safeBuffer{}}, desk: d}
+	end := func(context.Context, connect.Value) error {
+		go func() { closed <- d.Close() }() // received below
+		return nil
+	}
+	w.replicas = []*replica{{desk: d, key: d.Secret(&connect.SecretSpec{Name: "maps", Title: "Maps API key", Validate: end})}}
+	person, pages := codes()
+	done := call(t, w.client(mcp.Revision20260728, person), "geocode", where{"Bern"})
+	a := get(t, pages)
+	b := w.browser(a.link)
+	b.post(a.link+"/code", url.Values{"code": {a.code}})
+	if p := b.fill(a.link, "submit", "f-value", "mk_1"); p.status != http.StatusOK || !strings.Contains(p.body, "Saved") {
+		t.Errorf("status %d: %s", p.status, p.body)
+	}
+	if err := get(t, closed); err != nil {
+		t.Error(err)
+	}
+	get(t, done)
+}

@@ -215,10 +215,10 @@ func (o *oidcIdentity) routes(mux *http.ServeMux, prefix string) {
 }
 
 // signIn shows where the person would sign in. Going there takes a click: whoever follows links for somebody starts nothing.
-func (o *oidcIdentity) signIn(w http.ResponseWriter, r *http.Request, _ *interaction, back string) {
+func (o *oidcIdentity) signIn(w http.ResponseWriter, r *http.Request, in *interaction, back string) {
 	o.d.render(w, r, &reply{
 		status: http.StatusUnauthorized, targets: []string{origin(o.oauth.Endpoint.AuthURL)},
-		page: &pages.SignIn{Host: o.host, Action: o.d.base.Path + signInPath, Back: back},
+		page: &pages.SignIn{Host: o.host, Action: o.d.base.Path + signInPath, Back: back, Own: in == nil},
 	})
 }
 

@@ -108,6 +108,7 @@ type SignIn struct {
 	Action string // path of the form
 	CSRF   string
 	Back   string // value of the field "back": the path to come back to
+	Own    bool   // it is for pages of the person's own, not for a request
 }
 
 func (*SignIn) template() string { return "signin" }

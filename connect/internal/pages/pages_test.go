@@ -48,6 +48,7 @@ func gallery() map[string]pages.Page {
 		}),
 		"custom":     in(pages.Custom, func(i *pages.Interaction) { i.Title, i.Host = "Payment", "pay.example" }),
 		"signin":     &pages.SignIn{Host: "login.travel.example", Action: "/connect/signin", CSRF: "token", Back: "/connect/i/abc"},
+		"signin-own": &pages.SignIn{Host: "login.travel.example", Action: "/connect/signin", CSRF: "token", Back: "/connect/", Own: true},
 		"code":       &pages.Code{Action: "/connect/i/abc/claim", CSRF: "token"},
 		"code-wrong": &pages.Code{Action: "/connect/i/abc/claim", CSRF: "token", Wrong: true, Left: 3},
 		"connections": &pages.Connections{CSRF: "token", List: []pages.Connection{
