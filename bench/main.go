@@ -160,7 +160,7 @@ func (p *plan) units() []unit {
 		all = append(all, unit{
 			name:   name,
 			heavy:  slices.Contains([]string{"streams", "sessions", "growth", "hello"}, group),
-			alone:  group == "growth" || group == "auth",
+			alone:  group == "growth" || group == "auth" || group == "connect",
 			mended: holdsMended(name) || !p.quick && (group == "handler" || group == "http"),
 		})
 	}

@@ -57,7 +57,7 @@ func collect(results []result) *data {
 
 // shown are the metrics in the order of the tables.
 var shown = []string{load.Rate, load.Wall, load.CPU, load.ServerCPU, load.Allocs, load.Bytes, load.Heap, load.Resident, load.Goroutines,
-	load.Last, load.Size, load.Growth, load.Bare, load.Over, load.Fetches}
+	load.Last, load.Size, load.Growth, load.Bare, load.Over, load.Fetches, load.BareHeap, load.OverHeap, load.P50, load.P99}
 
 // metrics returns what is worth showing of a workload.
 func (d *data) metrics(name string) []string {
@@ -137,14 +137,14 @@ func (d *data) text(name, metric, peer string) string {
 // quantity is a value with its unit.
 func quantity(v float64, metric string) string {
 	switch metric {
-	case load.Wall, load.CPU, load.ServerCPU, load.Last, load.Bare, load.Over:
+	case load.Wall, load.CPU, load.ServerCPU, load.Last, load.Bare, load.Over, load.P50, load.P99:
 		switch {
 		case v >= 1e6:
 			return number(v/1e6) + " ms"
 		default:
 			return number(v/1e3) + " µs"
 		}
-	case load.Bytes, load.Heap, load.Resident:
+	case load.Bytes, load.Heap, load.Resident, load.BareHeap, load.OverHeap:
 		return number(v/1024) + " KiB"
 	case load.Size:
 		return number(v/mib) + " MiB"
@@ -167,9 +167,13 @@ func label(metric string) string {
 	case load.Last:
 		return "last told"
 	case load.Bare:
-		return "CPU of the signature"
+		return "CPU of the bare part"
 	case load.Over:
 		return "CPU beyond it"
+	case load.BareHeap:
+		return "heap of the bare part"
+	case load.OverHeap:
+		return "heap beyond it"
 	}
 	name, _, _ := strings.Cut(metric, "-")
 	return name

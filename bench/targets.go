@@ -48,6 +48,9 @@ var targets = []target{
 	{load: "auth/RS256", metric: load.Over, most: 25_000},
 	{load: "auth/known", metric: load.CPU, most: 2_000},
 	{load: "auth/rotation", metric: load.Fetches, most: 1},
+	{load: "connect/stored", metric: load.Over, most: 3_000},
+	{load: "connect/waiting", metric: load.OverHeap, most: 8 << 10},
+	{load: "connect/wake", metric: load.P99, most: 1_000_000},
 }
 
 func hasTarget(name string) bool {

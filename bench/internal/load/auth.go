@@ -49,22 +49,26 @@ func (r *Run) guard(algorithm string) (*peer.Guard, error) {
 	return p.Guard(algorithm)
 }
 
-// over compares the verification of a token with the bare check of its signature. The two take turns, so that neighbours on the machine
-// disturb both.
+// over compares the verification of a token with the bare check of its signature.
 func (r *Run) over(algorithm string) error {
 	g, err := r.guard(algorithm)
 	if err != nil {
 		return err
 	}
-	const turn = 50
-	var bare, fresh time.Duration
+	return r.turns(50, g.Bare, g.Fresh)
+}
+
+// turns compares what something costs with its bare part. The two take turns, of so many operations each, so that neighbours on the machine
+// disturb both.
+func (r *Run) turns(turn int, bare, whole func() error) error {
+	var less, more time.Duration
 	n := 0
 	for start := time.Now(); n == 0 || time.Since(start) < r.time; n += turn {
 		runtime.Gosched()
 		for _, side := range []struct {
 			sum *time.Duration
 			do  func() error
-		}{{&bare, g.Bare}, {&fresh, g.Fresh}} {
+		}{{&less, bare}, {&more, whole}} {
 			before := cpuTime()
 			for range turn {
 				if err := side.do(); err != nil {
@@ -74,8 +78,8 @@ func (r *Run) over(algorithm string) error {
 			*side.sum += cpuTime() - before
 		}
 	}
-	r.result[Bare] = float64(bare) / float64(n)
-	r.result[CPU] = float64(fresh) / float64(n)
-	r.result[Over] = float64(fresh-bare) / float64(n)
+	r.result[Bare] = float64(less) / float64(n)
+	r.result[CPU] = float64(more) / float64(n)
+	r.result[Over] = float64(more-less) / float64(n)
 	return nil
 }

@@ -40,6 +40,10 @@ const (
 	Bare       = "bare-cpu-ns/op" // of the part that nothing can be saved of
 	Over       = "over-cpu-ns/op" // what it costs beyond that
 	Fetches    = "fetches"
+	BareHeap   = "bare-heap-B" // as Bare, of memory
+	OverHeap   = "over-heap-B" // as Over
+	P50        = "p50-ns"      // half of them were as fast
+	P99        = "p99-ns"      // all but one of a hundred
 )
 
 // A Run is one run of one workload.
@@ -57,7 +61,8 @@ type Load struct {
 
 // All returns the workloads that a peer's program runs.
 func All() []Load {
-	return slices.Concat(handlerLoads(), httpLoads(), lineLoads(), idleLoads(), askLoads(), growthLoads(), authLoads(), []Load{{"client", client}})
+	return slices.Concat(handlerLoads(), httpLoads(), lineLoads(), idleLoads(), askLoads(), growthLoads(), authLoads(), connectLoads(),
+		[]Load{{"client", client}})
 }
 
 // Main is the program of a peer: it runs one workload, or a server for one, as its flags say.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 )
 
 // A Mode is how a server is spoken to over HTTP.
@@ -73,4 +74,20 @@ type Guard struct {
 	// Rotate has the issuer sign with a new key, and authenticates a request of each of so many callers at once. It returns how often the
 	// keys were fetched for that.
 	Rotate func(callers int) (fetches int, err error)
+}
+
+// A Connected peer can ask people for secrets on pages of its own, and keeps them.
+type Connected interface {
+	// Connect makes a server with tool.Repeat, tool.Keyed and tool.Hold. Its callers are who the header Authorization names after Bearer.
+	Connect() (*Connection, error)
+}
+
+// A Connection is a server with pages.
+type Connection struct {
+	Handler http.Handler
+	// Fill fills in the page at a link as somebody, and returns when that completed it.
+	Fill func(person, link string) (completed time.Time, err error)
+	// Entered returns how many calls of tool.Keyed and tool.Hold have begun.
+	Entered func() int64
+	Close   func() error
 }

@@ -18,6 +18,8 @@ const (
 	Repeat  = "repeat"  // returns what it gets
 	Approve = "approve" // asks once whether to go on
 	Trip    = "trip"    // asks five times, one after the other
+	Keyed   = "keyed"   // is as Repeat, and needs a secret of the caller
+	Hold    = "hold"    // is held until the caller goes away
 )
 
 // Descriptions of the tools.

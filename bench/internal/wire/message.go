@@ -89,6 +89,24 @@ func Retry(name string, n int, state []byte) Message {
 		`":{"action":"accept","content":{"yes":true}}},"requestState":"`+string(state)+`"`)
 }
 
+// Visitor calls one of the tools that take the input of tool.Repeat, for a client that opens pages.
+func Visitor(name string) Message { return visitor(name, "") }
+
+// Visited is the next round of a call that asked under a key to open a page: the person has agreed, and the state goes back as it came.
+func Visited(name, key, state string) Message {
+	return visitor(name, `,"inputResponses":{"`+key+`":{"action":"accept"}},"requestState":"`+state+`"`)
+}
+
+func visitor(name, more string) Message {
+	args, err := json.Marshal(Input(100))
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	m := Request(true, "tools/call", name, `"name":"`+name+`","arguments":`+string(args)+more)
+	m.body = strings.Replace(m.body, `{"form":{}}`, `{"url":{}}`, 1)
+	return m
+}
+
 // Approval answers the request with the given id in a session.
 func Approval(id []byte) Message {
 	return Message{body: `{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"action":"accept","content":{"yes":true}}}`}
