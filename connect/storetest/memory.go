@@ -20,8 +20,9 @@ type Memory struct {
 	now func() time.Time
 
 	mu       sync.Mutex
-	rows     map[rowID]*connect.Row // by ID
-	keys     map[rowID]*connect.Row // by Key: the row that had it last
+	rows     map[rowID]*connect.Row            // by ID
+	keys     map[rowID]*connect.Row            // by Key: the row that had it last
+	owners   map[string]map[rowID]*connect.Row // by Owner, those that have one
 	watchers map[*watcher]struct{}
 	closed   chan struct{}
 }
@@ -30,8 +31,8 @@ type rowID struct{ kind, id string }
 
 // NewMemory makes an empty store with the clock of package time, which is a test's own inside testing/synctest.
 func NewMemory() *Memory {
-	return &Memory{now: time.Now, rows: map[rowID]*connect.Row{}, keys: map[rowID]*connect.Row{}, watchers: map[*watcher]struct{}{},
-		closed: make(chan struct{})}
+	return &Memory{now: time.Now, rows: map[rowID]*connect.Row{}, keys: map[rowID]*connect.Row{},
+		owners: map[string]map[rowID]*connect.Row{}, watchers: map[*watcher]struct{}{}, closed: make(chan struct{})}
 }
 
 // Close makes every further call fail and ends every Watch. It is what a store looks like that cannot be reached.
@@ -96,6 +97,12 @@ func (m *Memory) put(r *connect.Row) {
 	if r.Key != "" {
 		m.keys[rowID{r.Kind, r.Key}] = r
 	}
+	if r.Owner != "" {
+		if m.owners[r.Owner] == nil {
+			m.owners[r.Owner] = map[rowID]*connect.Row{}
+		}
+		m.owners[r.Owner][id] = r
+	}
 	for w := range m.watchers {
 		w.changed = append(w.changed, id)
 		select {
@@ -114,6 +121,12 @@ func (m *Memory) drop(id rowID) {
 	delete(m.rows, id)
 	if key := (rowID{r.Kind, r.Key}); m.keys[key] == r {
 		delete(m.keys, key)
+	}
+	if own := m.owners[r.Owner]; own != nil {
+		delete(own, id)
+		if len(own) == 0 {
+			delete(m.owners, r.Owner)
+		}
 	}
 }
 
@@ -188,7 +201,7 @@ func (m *Memory) Find(ctx context.Context, q *connect.Query) ([]*connect.Row, er
 	defer m.mu.Unlock()
 	now := m.now()
 	var found []*connect.Row
-	for _, r := range m.rows {
+	for _, r := range m.candidates(q) {
 		if r.Live(now) && matches(q, r) {
 			found = append(found, r)
 		}
@@ -199,6 +212,20 @@ func (m *Memory) Find(ctx context.Context, q *connect.Query) ([]*connect.Row, er
 		found[i] = clone(r)
 	}
 	return found, nil
+}
+
+// candidates are the rows that may match, by an index where there is one, as databases have it. m is locked.
+func (m *Memory) candidates(q *connect.Query) map[rowID]*connect.Row {
+	switch {
+	case q.Kind != "" && q.Key != "":
+		if r := m.keys[rowID{q.Kind, q.Key}]; r != nil {
+			return map[rowID]*connect.Row{{r.Kind, r.ID}: r}
+		}
+		return nil
+	case q.Owner != "":
+		return m.owners[q.Owner]
+	}
+	return m.rows
 }
 
 func matches(q *connect.Query, r *connect.Row) bool {
