@@ -41,7 +41,8 @@ type DPoPOptions struct {
 	// NonceKey makes nonces: 32 bytes or more, which replicas share. The default is a key of this process alone.
 	NonceKey []byte
 	// MaxProofs bounds the proofs that are remembered, so that none counts twice; while so many are, no other is taken, and the status is
-	// 503. Each takes some 40 bytes, until it is too old to count anyway. The default is 500,000. Replicas do not share them.
+	// 503. One key may have a quarter of them, or 64 if that is more. Each takes some 40 bytes, until it is too old to count anyway. The
+	// default is 500,000. Replicas do not share them.
 	MaxProofs int
 }
 
@@ -263,7 +264,24 @@ type proofMemory struct {
 
 	mu            sync.Mutex
 	began         time.Time // when the younger generation began
-	young, before map[proofID]struct{}
+	young, before proofs
+}
+
+// proofs are those of one generation, and how many each key has of them.
+type proofs struct {
+	seen  map[proofID]struct{}
+	count map[proofID]int
+}
+
+func newProofs() proofs { return proofs{make(map[proofID]struct{}), make(map[proofID]int)} }
+
+// leastShare is what one key may have however few proofs are remembered.
+const leastShare = 64
+
+// digestProof names a proof, or a key.
+func digestProof(text string) proofID {
+	h := sha256.Sum256([]byte(text))
+	return proofID(h[:16])
 }
 
 // errReplayed refuses a proof that was used. Its text is told to the client.
@@ -271,24 +289,25 @@ var errReplayed = errors.New("the DPoP proof was used before; each request needs
 
 // note remembers a proof, or says that it was used.
 func (m *proofMemory) note(thumbprint, id string, now time.Time) error {
-	h := sha256.Sum256([]byte(thumbprint + "\x00" + id))
-	key := proofID(h[:16])
+	proof, key := digestProof(thumbprint+"\x00"+id), digestProof(thumbprint)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if since := now.Sub(m.began); since >= m.window {
 		m.before = m.young
 		if since >= 2*m.window {
-			m.before = nil
+			m.before = newProofs()
 		}
-		m.young, m.began = make(map[proofID]struct{}), now
+		m.young, m.began = newProofs(), now
 	}
-	_, used := m.young[key]
-	if _, too := m.before[key]; used || too {
+	_, used := m.young.seen[proof]
+	if _, too := m.before.seen[proof]; used || too {
 		return errReplayed
 	}
-	if len(m.young)+len(m.before) >= m.most {
+	all, own := len(m.young.seen)+len(m.before.seen), m.young.count[key]+m.before.count[key]
+	if all >= m.most || own >= max(m.most/4, leastShare) {
 		return errProofsFull
 	}
-	m.young[key] = struct{}{}
+	m.young.seen[proof] = struct{}{}
+	m.young.count[key]++
 	return nil
 }

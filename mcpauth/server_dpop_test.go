@@ -203,6 +203,28 @@ func TestProofsAreBounded(t *testing.T) {
 	})
 }
 
+// TestThreat36OneKeyFillsTheRoom: a client that sends proof upon proof uses up its own share, and no other's.
+func TestThreat36OneKeyFillsTheRoom(t *testing.T) {
+	k := newKey(t, "k1", jose.ES256)
+	synctest.Test(t, func(t *testing.T) {
+		i := bubbleIssuer(t, k)
+		r := resourceWith(t, mcpauth.JWT(i.url, &mcpauth.JWTOptions{Logger: quiet, Fetch: &mcpauth.FetchOptions{RoundTripper: i}}),
+			&mcpauth.ResourceOptions{DPoP: &mcpauth.DPoPOptions{MaxProofs: 400}})
+		greedy, other := newHolder(t, i, jose.ES256), newHolder(t, i, jose.ES256)
+		for n := range 100 {
+			if _, err := r.Authenticate(sending("DPoP", greedy.token, greedy.proof(nil, nil))); err != nil {
+				t.Fatalf("proof %d: %v", n, err)
+			}
+		}
+		if e := refused(t, r, sending("DPoP", greedy.token, greedy.proof(nil, nil))); e.Status != 503 {
+			t.Errorf("beyond its share: status %d", e.Status)
+		}
+		if _, err := r.Authenticate(sending("DPoP", other.token, other.proof(nil, nil))); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+	})
+}
+
 func TestProofsWithNonces(t *testing.T) {
 	k := newKey(t, "k1", jose.ES256)
 	synctest.Test(t, func(t *testing.T) {
