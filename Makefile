@@ -73,7 +73,7 @@ mutants: ## Mistakes made on purpose, a few for each parser: the fuzz targets mu
 soak: ## 500 clients that come, go, stall, cut and cancel, for SOAKTIME (10m), and nothing left behind
 	@$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./internal/soak -args -for $(SOAKTIME) -clients 500
 
-bench: ## Parley beside its peers and a floor: medians, ratios, targets and verdicts (half an hour)
+bench: ## Parley beside its peers and a floor: medians, ratios, targets and verdicts (twenty minutes)
 	@cd bench && $(GO) run .
 
 bench-quick: ## The same for what has a target (two minutes)
