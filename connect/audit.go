@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/seed38e7925c/parley/connect/internal/pages"
 )
 
@@ -59,13 +57,10 @@ func (a auditor) write(ctx context.Context, owner, once string, entry *auditData
 		id = once
 	}
 	row := &Row{Kind: rowAudit, ID: id, Owner: owner, Status: entry.Event, Expires: time.Now().Add(a.keep)}
-	plain, err := jsonv2.Marshal(entry)
-	if err == nil {
-		err = a.keys.seal(row, plain)
+	if err := a.keys.sealJSON(row, entry); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = a.store.Insert(ctx, row)
-	}
+	_, err := a.store.Insert(ctx, row)
 	return err
 }
 
@@ -84,13 +79,9 @@ func (d *Desk) entries(ctx context.Context, owner string, after *Row) (list []pa
 		older = rows[auditPage-1]
 	}
 	for _, row := range rows {
-		plain, err := d.keys.open(row)
-		if err != nil {
-			return nil, nil, err
-		}
 		var e auditData
-		if err := jsonv2.Unmarshal(plain, &e); err != nil {
-			return nil, nil, fmt.Errorf("connect: audit entry %s cannot be read: %w", row.ID, err)
+		if err := d.keys.openJSON(row, &e); err != nil {
+			return nil, nil, err
 		}
 		list = append(list, pages.Entry{When: row.Created, Event: e.Event, Title: d.named(e.Kind, e.Name), Tool: e.Tool, Client: e.Client})
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // The statuses of a credential.
@@ -45,15 +42,20 @@ func credentialKey(owner string, kind interactionKind, name string) string {
 	return digest("credential", owner, string(kind), name)
 }
 
-// readCredential opens a row.
-func (d *Desk) readCredential(row *Row) (*credential, error) {
-	plain, err := d.keys.open(row)
-	if err != nil {
+// openCredential opens a row.
+func (k *Keys) openCredential(row *Row) (*credential, error) {
+	c := &credential{ID: row.ID, Owner: row.Owner, Row: row}
+	if err := k.openJSON(row, c); err != nil {
 		return nil, err
 	}
-	c := &credential{ID: row.ID, Owner: row.Owner, Row: row}
-	if err := jsonv2.Unmarshal(plain, c); err != nil {
-		return nil, fmt.Errorf("connect: the data of credential %s cannot be read: %w", row.ID, err)
+	return c, nil
+}
+
+// readCredential opens a row, and reads the tokens of a grant.
+func (d *Desk) readCredential(row *Row) (*credential, error) {
+	c, err := d.keys.openCredential(row)
+	if err != nil {
+		return nil, err
 	}
 	if c.Kind == kindGrant {
 		if c.tokens, err = readGrantValue(c); err != nil {
@@ -63,14 +65,8 @@ func (d *Desk) readCredential(row *Row) (*credential, error) {
 	return c, nil
 }
 
-// writeCredential seals a credential into its row.
-func (d *Desk) sealCredential(c *credential) error {
-	plain, err := jsonv2.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("connect: encoding a credential: %w", err)
-	}
-	return d.keys.seal(c.Row, plain)
-}
+// sealCredential seals a credential into its row.
+func (k *Keys) sealCredential(c *credential) error { return k.sealJSON(c.Row, c) }
 
 // findCredential reads a credential from the store, a revoked one too; nil when there is none.
 func (d *Desk) findCredential(ctx context.Context, key string) (*credential, error) {
@@ -120,7 +116,7 @@ func (d *Desk) putCredential(ctx context.Context, c *credential) error {
 		} else {
 			next.Row = &Row{Kind: rowCredential, ID: randomID(), Owner: c.Owner, Key: key, Status: statusActive}
 		}
-		if err := d.sealCredential(&next); err != nil {
+		if err := d.keys.sealCredential(&next); err != nil {
 			return err
 		}
 		if have != nil {
@@ -204,7 +200,7 @@ func (d *Desk) revokeIf(ctx context.Context, owner, id string, still func(*crede
 		}
 		c.Value, c.Label, c.Scopes = nil, "", nil
 		c.Row.Status, c.Row.Expires = statusRevoked, time.Now().Add(keepRevoked)
-		if err := d.sealCredential(c); err != nil {
+		if err := d.keys.sealCredential(c); err != nil {
 			return err
 		}
 		err = d.store.Update(ctx, c.Row)
@@ -235,7 +231,7 @@ func (d *Desk) touch(c *credential) {
 	d.spawn(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 		defer cancel()
-		err := d.sealCredential(&used)
+		err := d.keys.sealCredential(&used)
 		if err == nil {
 			err = d.store.Update(ctx, used.Row)
 		}

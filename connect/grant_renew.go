@@ -244,7 +244,7 @@ func (g *Grant) change(ctx context.Context, id string, fn func(c *credential, v 
 			return nil, fmt.Errorf("connect: encoding tokens: %w", err)
 		}
 		c.Value, c.tokens = raw, v
-		if err := d.sealCredential(c); err != nil {
+		if err := d.keys.sealCredential(c); err != nil {
 			return nil, err
 		}
 		err = d.store.Update(ctx, c.Row)

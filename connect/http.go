@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/seed38e7925c/parley/connect/internal/pages"
 )
 
@@ -177,12 +175,8 @@ type formToken struct {
 // token makes the token of a form: sealed for one person, one session of a browser and one interaction. It is not stored, so that a page
 // may be loaded as often as somebody likes, and each copy of it works.
 func (d *Desk) token(who *visitor, about string) string {
-	plain, err := jsonv2.Marshal(&formToken{who.session, time.Now().Add(tokenLifetime)})
 	row := &Row{Kind: tokenRow, ID: about, Owner: who.owner()}
-	if err == nil {
-		err = d.keys.seal(row, plain)
-	}
-	if err != nil {
+	if err := d.keys.sealJSON(row, &formToken{who.session, time.Now().Add(tokenLifetime)}); err != nil {
 		d.log.Error("connect: the token of a form could not be made", "error", err)
 		return ""
 	}
@@ -195,12 +189,9 @@ func (d *Desk) ownForm(r *http.Request, who *visitor, about string) bool {
 	if err != nil || len(data) == 0 {
 		return false
 	}
-	plain, err := d.keys.open(&Row{Kind: tokenRow, ID: about, Owner: who.owner(), Data: data})
-	if err != nil {
-		return false
-	}
 	var t formToken
-	return jsonv2.Unmarshal(plain, &t) == nil && t.Session == who.session && time.Now().Before(t.Until)
+	err = d.keys.openJSON(&Row{Kind: tokenRow, ID: about, Owner: who.owner(), Data: data}, &t)
+	return err == nil && t.Session == who.session && time.Now().Before(t.Until)
 }
 
 // readForm reads the body of a form.

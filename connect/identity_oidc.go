@@ -289,12 +289,8 @@ func (o *oidcIdentity) parameters(in *signingIn) []oauth2.AuthCodeOption {
 
 // sealed is a sign-in as the cookie holds it.
 func (o *oidcIdentity) sealed(in *signingIn) (string, error) {
-	plain, err := jsonv2.Marshal(in)
-	if err != nil {
-		return "", fmt.Errorf("connect: encoding a sign-in: %w", err)
-	}
 	row := &Row{Kind: rowSignIn, ID: in.id}
-	err = o.d.keys.seal(row, plain)
+	err := o.d.keys.sealJSON(row, in)
 	return encodeText(row.Data), err
 }
 

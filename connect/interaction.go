@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/seed38e7925c/parley/connect/internal/pages"
 )
 
@@ -118,13 +116,9 @@ func wellFormed(id string) bool {
 
 // read opens the row of an interaction.
 func (d *Desk) read(row *Row) (*interaction, error) {
-	plain, err := d.keys.open(row)
-	if err != nil {
-		return nil, err
-	}
 	in := &interaction{ID: row.ID, row: row}
-	if err := jsonv2.Unmarshal(plain, &in.data); err != nil {
-		return nil, fmt.Errorf("connect: the data of interaction %s cannot be read: %w", row.ID, err)
+	if err := d.keys.openJSON(row, &in.data); err != nil {
+		return nil, err
 	}
 	return in, nil
 }
@@ -140,11 +134,7 @@ func (d *Desk) interaction(ctx context.Context, id string) (*interaction, error)
 
 // seal makes the row of an interaction hold its data.
 func (d *Desk) seal(in *interaction) error {
-	plain, err := jsonv2.Marshal(&in.data)
-	if err != nil {
-		return fmt.Errorf("connect: encoding an interaction: %w", err)
-	}
-	return d.keys.seal(in.row, plain)
+	return d.keys.sealJSON(in.row, &in.data)
 }
 
 // errAsIs is returned by a change that finds nothing to change.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/tink"
 
@@ -92,6 +93,27 @@ func (k *Keys) open(r *Row) ([]byte, error) {
 		return nil, fmt.Errorf("connect: row %s of kind %q cannot be opened: %w", r.ID, r.Kind, err)
 	}
 	return plain, nil
+}
+
+// sealJSON makes the JSON of v the data of a row, as seal does.
+func (k *Keys) sealJSON(r *Row, v any) error {
+	plain, err := jsonv2.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("connect: encoding a row of kind %q: %w", r.Kind, err)
+	}
+	return k.seal(r, plain)
+}
+
+// openJSON reads the data of a row into v, as open does.
+func (k *Keys) openJSON(r *Row, v any) error {
+	plain, err := k.open(r)
+	if err != nil {
+		return err
+	}
+	if err := jsonv2.Unmarshal(plain, v); err != nil {
+		return fmt.Errorf("connect: the data of row %s of kind %q cannot be read: %w", r.ID, r.Kind, err)
+	}
+	return nil
 }
 
 // A KeyInfo is what may be told of a key.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // A browserSession is a browser that somebody has signed in at. The ID of its row is the digest of the cookie's value, so that the store
@@ -78,13 +76,9 @@ func (d *Desk) sessionOf(r *http.Request) (*browserSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := d.keys.open(row)
-	if err != nil {
-		return nil, err
-	}
 	s := &browserSession{id: row.ID, row: row}
-	if err := jsonv2.Unmarshal(plain, &s.data); err != nil {
-		return nil, fmt.Errorf("connect: a session cannot be read: %w", err)
+	if err := d.keys.openJSON(row, &s.data); err != nil {
+		return nil, err
 	}
 	if s.data.Person.owner() != row.Owner {
 		return nil, fmt.Errorf("connect: session row %s is not its owner's", row.ID)
@@ -101,11 +95,7 @@ func (d *Desk) startSession(w http.ResponseWriter, r *http.Request, data *sessio
 	value, id := randomCookie()
 	until := time.Now().Add(lifetime)
 	row := &Row{Kind: rowSession, ID: id, Owner: data.Person.owner(), Expires: until}
-	plain, err := jsonv2.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("connect: encoding a session: %w", err)
-	}
-	if err := d.keys.seal(row, plain); err != nil {
+	if err := d.keys.sealJSON(row, data); err != nil {
 		return err
 	}
 	if existing, err := d.store.Insert(r.Context(), row); err != nil || existing != nil {

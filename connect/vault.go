@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // A Vault is what desks keep in a store, for whoever operates them: a command, a job. It serves no pages, and may be used while desks
@@ -55,7 +53,7 @@ func (v *Vault) List(ctx context.Context, of *Person, fn func(*Stored) error) er
 		if r.Status == statusRevoked {
 			return nil
 		}
-		c, err := v.read(r)
+		c, err := v.keys.openCredential(r)
 		if err != nil {
 			return err
 		}
@@ -85,18 +83,6 @@ func (v *Vault) each(ctx context.Context, q *Query, fn func(*Row) error) error {
 		}
 		page.After = rows[len(rows)-1]
 	}
-}
-
-func (v *Vault) read(r *Row) (*credential, error) {
-	plain, err := v.keys.open(r)
-	if err != nil {
-		return nil, err
-	}
-	c := &credential{ID: r.ID, Owner: r.Owner, Row: r}
-	if err := jsonv2.Unmarshal(plain, c); err != nil {
-		return nil, fmt.Errorf("connect: the data of credential %s cannot be read: %w", r.ID, err)
-	}
-	return c, nil
 }
 
 // errKeep is returned by a change that leaves a row as it is.
@@ -134,27 +120,19 @@ func (v *Vault) Revoke(ctx context.Context, id string) error {
 		if r.Status == statusRevoked {
 			return ErrNotFound
 		}
-		c, err := v.read(r)
+		c, err := v.keys.openCredential(r)
 		if err != nil {
 			return err
 		}
 		c.Value, c.Label, c.Scopes = nil, "", nil
 		r.Status, r.Expires = statusRevoked, time.Now().Add(keepRevoked)
 		gone = c
-		return v.seal(c)
+		return v.keys.sealCredential(c)
 	})
 	if err != nil {
 		return err
 	}
 	return v.audit.write(ctx, gone.Owner, "", &auditData{Event: eventRevoked, About: id, Kind: gone.Kind, Name: gone.Name})
-}
-
-func (v *Vault) seal(c *credential) error {
-	plain, err := jsonv2.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("connect: encoding a credential: %w", err)
-	}
-	return v.keys.seal(c.Row, plain)
 }
 
 // Reseal seals everything under the primary key, and returns how much it was. It can be interrupted at any time and begun again: what is
@@ -285,7 +263,7 @@ func (v *Vault) rebind(ctx context.Context, r *Row, from, to Person) (moved *cre
 		if r.Owner != from.owner() {
 			return ErrNotFound
 		}
-		c, err := v.read(r)
+		c, err := v.keys.openCredential(r)
 		if err != nil {
 			return err
 		}
@@ -305,7 +283,7 @@ func (v *Vault) rebind(ctx context.Context, r *Row, from, to Person) (moved *cre
 		}
 		r.Owner, r.Key = to.owner(), key
 		moved = c
-		return v.seal(c)
+		return v.keys.sealCredential(c)
 	})
 	return moved, err
 }
